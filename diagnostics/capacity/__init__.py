@@ -1,0 +1,1 @@
+"""The arithmetic of serving: memory, roofline, communication, speculation, cost."""

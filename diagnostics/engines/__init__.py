@@ -1,0 +1,1 @@
+"""Facts about serving engines, one file each: metric names, log fields, flags, versions."""

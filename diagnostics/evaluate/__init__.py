@@ -1,0 +1,1 @@
+"""Runs the rules: needs, confidence, cause graph, ranking."""

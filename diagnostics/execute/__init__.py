@@ -1,0 +1,1 @@
+"""Answers (signal, statistic, window) for all replicas at once."""

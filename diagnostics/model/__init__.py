@@ -1,0 +1,1 @@
+"""The vocabulary: samples, signals, findings, report. Imports nothing else of this package."""

@@ -1,0 +1,176 @@
+"""The report: the one object every format and every page is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from diagnostics.model.findings import Finding
+
+SCHEMA_VERSION = 1
+
+Status = Literal["healthy", "findings", "insufficient-data"]
+
+
+class Regime(StrEnum):
+    """Which constraint was binding on a replica at a time."""
+
+    DOWN = "down"
+    IDLE = "idle"
+    UNSATURATED = "unsaturated"
+    CAP = "cap"
+    KV_MEMORY = "kv-memory"
+    PREEMPTING = "preempting"
+    TOKEN_BUDGET = "token-budget"
+    QUEUEING = "queueing"
+    UNDECIDED = "undecided"
+
+
+class Reason(StrEnum):
+    """Why something could not be evaluated."""
+
+    NOT_IN_THIS_INPUT = "not-in-this-input"
+    NEEDS_TIME_SERIES = "needs-time-series"
+    NOT_EXPORTED_BY_ENGINE = "not-exported-by-engine"
+    TOO_FEW_SAMPLES = "too-few-samples"
+    NOT_CONFIGURED = "not-configured"
+    OPTION_NOT_GIVEN = "option-not-given"
+    INPUT_FAILED = "input-failed"
+    RULE_ERROR = "rule-error"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Who made the report."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportWindow:
+    """The time that was looked at, Unix seconds; None where no input has time."""
+
+    start: float | None
+    end: float | None
+    step_seconds: float | None
+    time_basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputSummary:
+    """What became of one input."""
+
+    source: str
+    kind: str
+    engine: str | None
+    engine_version: str | None
+    replicas: int
+    samples: int
+    recognised: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentSummary:
+    """One line a deployment."""
+
+    name: str
+    model: str
+    engine: str
+    replicas: int
+    status: Status
+    worst_regime: str
+    since: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to act on first. ``primary`` is None exactly when ``status`` is not ``findings``."""
+
+    status: Status
+    primary: str | None
+    runner_up: str | None
+    told_apart_by: str
+    coverage: float
+    headline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of one replica's time under one regime, Unix seconds."""
+
+    start: float
+    end: float
+    regime: Regime
+    inferred: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRegimes:
+    """The ribbon of one replica."""
+
+    replica: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToFirstToken:
+    """Mean seconds by stage (gateway, api_server, queue, prefill) before and during the trouble."""
+
+    replica: str
+    before: dict[str, float] | None
+    during: dict[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluated:
+    """A rule that could not be asked, and how to make it so."""
+
+    rule: str
+    reason: Reason
+    missing: tuple[str, ...]
+    how_to_get: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that is known at the end. Field order is the order of the JSON."""
+
+    schema_version: int
+    generated_at: float
+    tool: Tool
+    window: ReportWindow
+    inputs: tuple[InputSummary, ...]
+    deployments: tuple[DeploymentSummary, ...]
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    regimes: tuple[ReplicaRegimes, ...]
+    time_to_first_token: tuple[TimeToFirstToken, ...]
+    not_evaluated: tuple[NotEvaluated, ...]
+    collect_next: tuple[str, ...]
+    suppressed: dict[str, int]
+    passed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSeries:
+    """The points of one canonical signal on one replica, for charts. Gaps are NaN values.
+
+    Gauges carry their value; counters carry the rate per second over each step.
+    """
+
+    replica: str
+    signal: str
+    unit: str
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A report with the series that prove it."""
+
+    report: Report
+    series: tuple[SignalSeries, ...] = field(default=())

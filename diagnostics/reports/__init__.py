@@ -1,0 +1,1 @@
+"""One file a format; all made from the report object."""

@@ -1,0 +1,1 @@
+"""One file a rule, named by its slug; nothing else."""

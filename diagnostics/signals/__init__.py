@@ -1,0 +1,1 @@
+"""From native series to canonical signals, and to the regimes of each replica."""

@@ -1,0 +1,1 @@
+"""Carriers: each module turns one kind of input into a capture."""

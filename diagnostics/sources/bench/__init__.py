@@ -1,0 +1,1 @@
+"""Benchmark results, one file a tool."""

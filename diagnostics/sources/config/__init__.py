@@ -1,0 +1,1 @@
+"""Configuration as evidence: launch commands, manifests, engine answers."""

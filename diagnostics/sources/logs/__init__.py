@@ -1,0 +1,1 @@
+"""Engine logs: prefixes, then one file an engine."""

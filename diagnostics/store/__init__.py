@@ -1,0 +1,1 @@
+"""The DuckDB store: native series and samples, settings, events."""
