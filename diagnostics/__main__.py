@@ -1,0 +1,6 @@
+"""``python -m diagnostics`` is ``diagnose``."""
+
+from diagnostics.cli.main import run
+
+if __name__ == "__main__":
+    run()

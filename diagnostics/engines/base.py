@@ -1,0 +1,66 @@
+"""What a file of engine facts must say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from diagnostics.model.catalog import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One native metric and the canonical signal it carries.
+
+    Attributes:
+        native: name on the wire, without histogram suffixes; counters with their ``_total``.
+        signal: canonical signal.
+        kind: counter, gauge, rate (a gauge of events per second) or histogram.
+        scale: multiply native values by this to reach the canonical unit.
+        where: only series whose label has one of these values; an empty tuple keeps all.
+        key: label whose value splits the signal (a draft position, for example).
+        preference: of several names for one signal on one replica, the lowest is used (old and new
+            names stand side by side during a rolling upgrade).
+    """
+
+    native: str
+    signal: str
+    kind: Kind
+    scale: float = 1.0
+    where: tuple[str, tuple[str, ...]] | None = None
+    key: str | None = None
+    preference: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InfoMetric:
+    """A metric whose labels are settings.
+
+    ``settings`` maps a label to the setting it means.
+    """
+
+    native: str
+    settings: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The facts of one serving engine.
+
+    Attributes:
+        name: the word used in reports.
+        title: the name as its makers write it.
+        prefixes: how its metric names begin.
+        metrics: every native metric that carries a canonical signal.
+        infos: metrics whose labels are settings.
+        not_exported: canonical signals that this engine never publishes, with where to look instead.
+        options: setting names as this engine spells them, by canonical meaning.
+        start_time_metric: the metric that tells when the process began.
+    """
+
+    name: str
+    title: str
+    prefixes: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    infos: tuple[InfoMetric, ...] = ()
+    not_exported: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,16 @@
+"""Metrics that every exporter has: whether the scrape worked, when the process started."""
+
+from __future__ import annotations
+
+from diagnostics.engines.base import Engine, Metric
+from diagnostics.model.catalog import Kind
+
+ENGINE = Engine(
+    name="process",
+    title="process and scrape",
+    prefixes=("process_", "up"),
+    metrics=(
+        Metric("up", "up", Kind.GAUGE),
+        Metric("process_start_time_seconds", "start_time", Kind.GAUGE),
+    ),
+)

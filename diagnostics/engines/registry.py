@@ -1,0 +1,74 @@
+"""The engines known, and the lookup of native names."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from diagnostics.engines import process, sglang, tgi, vllm
+from diagnostics.engines.base import Engine, InfoMetric, Metric
+
+ENGINES: tuple[Engine, ...] = (vllm.ENGINE, sglang.ENGINE, tgi.ENGINE, process.ENGINE)
+
+_SUFFIXES = ("_bucket", "_sum", "_count")
+_ALIAS = re.compile(r"^(?:ray_)?(vllm|sglang|lmdeploy)[:_]")
+
+
+def engine_named(name: str) -> Engine | None:
+    """The engine with this name, or None."""
+    return next((engine for engine in ENGINES if engine.name == name), None)
+
+
+@cache
+def _lookup() -> dict[str, list[tuple[Engine, Metric, str]]]:
+    """Native sample name -> the metrics it belongs to and the part it is (value, bucket, sum, count)."""
+    table: dict[str, list[tuple[Engine, Metric, str]]] = {}
+    for engine in ENGINES:
+        for metric in engine.metrics:
+            names = {metric.native: "value"}
+            if metric.kind == "histogram":
+                names = {metric.native + suffix: suffix[1:] for suffix in _SUFFIXES}
+            for name, part in names.items():
+                table.setdefault(name, []).append((engine, metric, part))
+    return table
+
+
+@cache
+def _infos() -> dict[str, InfoMetric]:
+    return {info.native: info for engine in ENGINES for info in engine.infos}
+
+
+@cache
+def canonical_name(name: str) -> str:
+    """The name as the engine spells it, for pipelines that replaced ``:`` or prepended ``ray_``."""
+    return _ALIAS.sub(r"\1:", name)
+
+
+def meanings(name: str) -> list[tuple[Engine, Metric, str]]:
+    """What a native sample name means: (engine, metric, part) for each signal it carries; empty if unknown."""
+    return _lookup().get(canonical_name(name), [])
+
+
+def info_metric(name: str) -> InfoMetric | None:
+    """The info metric with this name, or None."""
+    return _infos().get(canonical_name(name))
+
+
+def wanted(name: str) -> bool:
+    """Whether samples under this name are worth keeping."""
+    known = canonical_name(name)
+    return known in _lookup() or known in _infos()
+
+
+def engine_of(name: str) -> str | None:
+    """The engine whose metrics begin like this name; None for names every exporter has."""
+    known = canonical_name(name)
+    for engine in ENGINES:
+        if engine.name != "process" and known.startswith(engine.prefixes):
+            return engine.name
+    return None
+
+
+def native_names() -> list[str]:
+    """Every sample name worth asking a metrics API for."""
+    return sorted({*_lookup(), *_infos()})

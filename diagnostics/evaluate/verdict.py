@@ -1,0 +1,75 @@
+"""The verdict of one deployment: status, the one thing to act on, how much was seen, the sentence."""
+
+from __future__ import annotations
+
+from diagnostics.evaluate.causes import primary, runner_up
+from diagnostics.evaluate.confidence import word
+from diagnostics.execute.facts import Facts
+from diagnostics.model.findings import Finding, Role
+from diagnostics.model.report import Regime, Verdict
+
+# Health must have been seen on so much of the replicas' time.
+HEALTHY_COVERAGE = 0.9
+# From the worst to the best thing a replica can be in.
+_SEVERE = (
+    Regime.DOWN, Regime.PREEMPTING, Regime.KV_MEMORY, Regime.CAP, Regime.TOKEN_BUDGET, Regime.QUEUEING,
+    Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED,
+)  # fmt: skip
+
+
+def coverage(facts: Facts) -> float:
+    """Share of replica-time on which every limit was decided, 0 to 1."""
+    observed = sum(c.observed for c in facts.courses)
+    return sum(c.decided for c in facts.courses) / observed if observed else 0.0
+
+
+def verdict(facts: Facts, ranked: list[Finding]) -> Verdict:
+    """Judge one deployment from its ranked findings."""
+    seen = round(coverage(facts), 3)
+    first = primary(ranked)
+    if first is not None:
+        second, apart = runner_up(ranked, first)
+        return Verdict("findings", first.rule, second, apart, seen, _headline(first))
+    if facts.size and seen >= HEALTHY_COVERAGE:
+        return Verdict("healthy", None, None, "", seen, _healthy(facts))
+    return Verdict("insufficient-data", None, None, "", seen, _insufficient(facts, seen))
+
+
+def _headline(first: Finding) -> str:
+    sentence = first.summary.rstrip(".")
+    sure = word(first.confidence)
+    if first.role is Role.SYMPTOM:
+        return f"{sentence}; its cause is not established ({sure})."
+    step = next((r.action for r in first.remedies if r.when == "now"), "") or next(
+        (r.action for r in first.remedies), ""
+    )
+    return f"{sentence} ({sure}). {step}".strip()
+
+
+def _healthy(facts: Facts) -> str:
+    worst = worst_regime(facts)
+    replicas = f"{facts.size} replica" + ("s" if facts.size != 1 else "")
+    if worst == Regime.IDLE:
+        return f"Nothing is wrong: {replicas} up and idle; no request arrived."
+    return f"Nothing is wrong: {replicas} up, no limit binding at any time."
+
+
+def _insufficient(facts: Facts, seen: float) -> str:
+    if not facts.size:
+        return "Nothing known was found in the input, so nothing can be said about the server."
+    return (
+        f"Not enough to judge: whether a limit binds was decided on {seen:.0%} of the time seen;"
+        " give a metrics API, or dumps saved every few seconds."
+    )
+
+
+def worst_regime(facts: Facts) -> str:
+    """The worst regime that any replica was in for long enough to matter."""
+    present = {s.regime for c in facts.courses for s in c.segments}
+    return next((r.value for r in _SEVERE if r in present), Regime.UNDECIDED.value)
+
+
+def since(facts: Facts, ranked: list[Finding]) -> float | None:
+    """When the trouble began, Unix seconds; None when there is none or it has no time."""
+    first = primary(ranked)
+    return first.window.start if first is not None else None

@@ -1,0 +1,182 @@
+"""The DuckDB executor: every statistic of every signal and window in one pass over the points.
+
+Answers come as one array a statistic, one place an entity; absent is NaN, never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from diagnostics.model.report import Regime
+from diagnostics.model.requests import Request, Stat
+from diagnostics.signals.regimes import SATURATED, EntityRegimes
+
+Array = NDArray[np.float64]
+
+CALM = (Regime.UNSATURATED, Regime.IDLE)
+
+_POINTS = """
+SELECT w.name, p.e, p.signal, p.part, p.key,
+       count(value) AS count, arg_max(value, t) AS last, max(value) AS max, min(value) AS min,
+       avg(value) AS mean, quantile_cont(value, 0.5) AS p50, quantile_cont(value, 0.9) AS p90,
+       quantile_cont(value, 0.99) AS p99, sum(inc) AS increase,
+       CASE WHEN count(value) > 2 AND max(t) > min(t) THEN regr_slope(value, t) END AS slope
+FROM points p JOIN spans w ON p.e = w.e AND p.t BETWEEN w.t0 AND w.t1
+GROUP BY ALL
+"""
+
+_BUCKETS = """
+SELECT w.name, m.e, m.signal, m.le, sum(s.increment) AS n, arg_max(s.value, s.t) AS total
+FROM samples s JOIN signal_series m USING (series_id) JOIN spans w ON m.e = w.e AND s.t BETWEEN w.t0 AND w.t1
+WHERE m.part = 'bucket'
+GROUP BY ALL
+ORDER BY w.name, m.e, m.signal, m.le
+"""
+
+_COLUMNS = ("count", "last", "max", "min", "mean", "p50", "p90", "p99", "increase", "slope")
+
+
+def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes]) -> None:
+    """Lay out the windows that statistics run over: ``all``, ``saturated``, ``calm`` and each regime."""
+    names: list[str] = []
+    entities: list[int] = []
+    starts: list[float] = []
+    ends: list[float] = []
+    for e, course in enumerate(courses):
+        rows = [("all", -np.inf, np.inf)]
+        for segment in course.segments:
+            rows.append((segment.regime.value, segment.start, segment.end))
+            if segment.regime in SATURATED:
+                rows.append(("saturated", segment.start, segment.end))
+            elif segment.regime in CALM:
+                rows.append(("calm", segment.start, segment.end))
+        for name, start, end in rows:
+            names.append(name)
+            entities.append(e)
+            starts.append(start)
+            ends.append(end)
+    db.execute(
+        "CREATE OR REPLACE TEMP TABLE spans AS SELECT unnest(?::VARCHAR[]) AS name, unnest(?::INTEGER[]) AS e,"
+        " unnest(?::DOUBLE[]) AS t0, unnest(?::DOUBLE[]) AS t1",
+        [names, entities, starts, ends],
+    )
+
+
+@dataclass(slots=True)
+class Answers:
+    """Statistics of all entities, computed once and looked up by request."""
+
+    db: duckdb.DuckDBPyConnection
+    entities: int
+    _table: dict[tuple[str, str, str, str, str], Array] = field(default_factory=dict)
+    _quantiles: dict[tuple[str, str, Stat], Array] | None = None
+    keys: dict[str, set[str]] = field(default_factory=dict)
+
+    def load(self) -> None:
+        """Run the one query over all points."""
+        rows = self.db.execute(_POINTS).fetchnumpy()
+        groups: dict[tuple[str, str, str, str], list[int]] = {}
+        places = zip(rows["name"], rows["signal"], rows["part"], rows["key"], strict=True)
+        for i, (name, signal, part, key) in enumerate(places):
+            groups.setdefault((str(name), str(signal), str(part), str(key)), []).append(i)
+            self.keys.setdefault(str(signal), set()).add(str(key))
+        entity = np.asarray(rows["e"], dtype=np.int64)
+        columns = {c: np.ma.filled(np.ma.asarray(rows[c], dtype=np.float64), np.nan) for c in _COLUMNS}
+        for group, indices in groups.items():
+            at = np.array(indices)
+            for name, values in columns.items():
+                column = np.full(self.entities, np.nan)
+                column[entity[at]] = values[at]
+                self._table[(*group, name)] = column
+
+    def has(self, signal: str) -> bool:
+        """Whether any entity has this signal at all."""
+        return signal in self.keys
+
+    def get(self, request: Request, key: str = "") -> Array:
+        """Answer a request for all entities.
+
+        Args:
+            request: signal, statistic and window.
+            key: value of the splitting label, for signals that have one.
+
+        Returns:
+            Array of shape (entities,); NaN where the signal is absent.
+        """
+        if request.over is not None:
+            top = self.get(Request(request.signal, Stat.INCREASE, request.during), key)
+            below = self.get(Request(request.over, Stat.INCREASE, request.during))
+            return _ratio(top, below)
+        stat = request.stat
+        if stat.quantile is not None:
+            return self._quantile(request)
+        if stat is Stat.HIST_MEAN:
+            return _ratio(self._cell(request, "sum", "increase"), self._cell(request, "count", "increase"))
+        if stat is Stat.HIST_MEAN_LIFETIME:
+            return _ratio(self._cell(request, "sum", "last"), self._cell(request, "count", "last"))
+        if stat is Stat.HIST_COUNT:
+            return self._cell(request, "count", "increase")
+        if stat is Stat.HIST_SUM:
+            return self._cell(request, "sum", "increase")
+        return self._cell(request, "value", stat.column if stat is Stat.LIFETIME else stat.value, key)
+
+    def _cell(self, request: Request, part: str, column: str, key: str = "") -> Array:
+        found = self._table.get((request.during, request.signal, part, key, column))
+        return np.full(self.entities, np.nan) if found is None else found
+
+    def _quantile(self, request: Request) -> Array:
+        if self._quantiles is None:
+            self._quantiles = self._load_buckets()
+        found = self._quantiles.get((request.during, request.signal, request.stat))
+        return np.full(self.entities, np.nan) if found is None else found
+
+    def _load_buckets(self) -> dict[tuple[str, str, Stat], Array]:
+        rows = self.db.execute(_BUCKETS).fetchnumpy()
+        groups: dict[tuple[str, int, str], list[int]] = {}
+        for i, place in enumerate(zip(rows["name"], rows["e"], rows["signal"], strict=True)):
+            groups.setdefault((str(place[0]), int(place[1]), str(place[2])), []).append(i)
+        les = np.asarray(rows["le"], dtype=np.float64)
+        counts = np.ma.filled(np.ma.asarray(rows["n"], dtype=np.float64), np.nan)
+        result: dict[tuple[str, str, Stat], Array] = {}
+        for (name, e, signal), indices in groups.items():
+            at = np.array(indices)
+            for stat in (Stat.HIST_P50, Stat.HIST_P90, Stat.HIST_P99):
+                assert stat.quantile is not None  # noqa: S101  these three have one
+                column = result.setdefault((name, signal, stat), np.full(self.entities, np.nan))
+                column[e] = histogram_quantile(stat.quantile, les[at], counts[at])
+        return result
+
+
+def _ratio(top: Array, below: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, top / below, np.nan)
+
+
+def histogram_quantile(q: float, les: Array, cumulative: Array) -> float:
+    """Quantile from the increase of each cumulative bucket, as Prometheus does it.
+
+    Args:
+        q: 0 to 1.
+        les: upper edges, ascending, the last one infinite.
+        cumulative: increase of each bucket over the window, same shape.
+
+    Returns:
+        Linear interpolation within the bucket, the lower edge of the first being 0 (when its upper edge is
+        positive); the highest finite edge when it lies beyond; NaN without observations.
+    """
+    if len(les) < 2 or np.isnan(cumulative).any() or cumulative[-1] <= 0:
+        return float("nan")
+    counts = np.maximum.accumulate(cumulative)
+    rank = q * counts[-1]
+    i = int(np.searchsorted(counts, rank, "left"))
+    if i >= len(les) - 1:
+        return float(les[-2])
+    if i == 0 and les[0] <= 0:
+        return float(les[0])
+    low, below = (0.0, 0.0) if i == 0 else (float(les[i - 1]), float(counts[i - 1]))
+    inside = counts[i] - below
+    return float(les[i]) if inside <= 0 else low + (float(les[i]) - low) * (rank - below) / inside

@@ -1,0 +1,345 @@
+"""The whole walk on one screen: inputs -> captures -> store -> signals -> regimes -> rules -> report."""
+
+from __future__ import annotations
+
+import time
+import zoneinfo
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from diagnostics.evaluate.causes import rank
+from diagnostics.evaluate.registry import all_rules
+from diagnostics.evaluate.runner import Results, run_rules
+from diagnostics.evaluate.verdict import coverage, since, verdict, worst_regime
+from diagnostics.execute.charts import signal_series
+from diagnostics.execute.facts import Facts
+from diagnostics.execute.facts import Options as FactOptions
+from diagnostics.execute.sql import Answers, write_spans
+from diagnostics.execute.ttft import time_to_first_token
+from diagnostics.model.errors import InputError, OptionError
+from diagnostics.model.findings import Finding, Window
+from diagnostics.model.report import (
+    SCHEMA_VERSION,
+    DeploymentSummary,
+    Diagnosis,
+    InputSummary,
+    NotEvaluated,
+    ReplicaRegimes,
+    Report,
+    ReportWindow,
+    Verdict,
+)
+from diagnostics.model.samples import Capture, InputKind, Provenance, Resolution, Setting
+from diagnostics.options import TOOL, Options
+from diagnostics.signals import identity, timebase
+from diagnostics.signals.build import build_signals, resolution_of
+from diagnostics.signals.regimes import EntityRegimes, decide
+from diagnostics.signals.settings import BUDGET_NAMES, CAP_NAMES, by_entity, conflicts, limit
+from diagnostics.sources.content import Content
+from diagnostics.sources.recognise import ReadOptions, files_of, read_content
+from diagnostics.store.database import open_store
+from diagnostics.store.writer import write_capture
+
+
+@dataclass(slots=True)
+class Loaded:
+    """Captures of all inputs, and what became of the inputs that could not be read."""
+
+    captures: list[Capture] = field(default_factory=list)
+    modified: list[float | None] = field(default_factory=list)
+    failed: list[InputSummary] = field(default_factory=list)
+
+    def add(self, content: Content, options: ReadOptions) -> None:
+        """Read one input; a bad one is noted and the rest goes on."""
+        try:
+            self.captures.append(read_content(content, options))
+            self.modified.append(content.modified)
+        except InputError as error:
+            self.failed.append(
+                InputSummary(content.source, InputKind.UNKNOWN, None, None, 0, 0, "not read", (str(error),))
+            )
+
+
+def diagnose(
+    inputs: Sequence[str], options: Options | None = None, *, stdin: bytes | None = None, charts: bool = False
+) -> Diagnosis:
+    """Read inputs, run every rule, report.
+
+    Args:
+        inputs: addresses, files, folders, or ``-`` for ``stdin``.
+        options: everything else a user can say.
+        stdin: the bytes of standard input, when ``-`` is among the inputs.
+        charts: whether to return the points of the signals too, for whoever draws.
+
+    Raises:
+        InputError: nothing could be read.
+        OptionError: an option is wrong.
+    """
+    options = options or Options()
+    loaded = load(inputs, options, stdin)
+    if not loaded.captures:
+        first = loaded.failed[0].warnings[0] if loaded.failed else "no input given"
+        raise InputError(*_split_message(first))
+    db = open_store(options.store)
+    try:
+        return _diagnose(db, loaded, options, charts)
+    finally:
+        db.close()
+
+
+def _split_message(message: str) -> tuple[str, str, str, str]:
+    source, _, rest = message.partition(": ")
+    return source, "", rest or message, ""
+
+
+def load(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> Loaded:
+    """Read every input into captures."""
+    loaded = Loaded()
+    reading = ReadOptions(_zone(options.timezone))
+    for source in inputs:
+        if source == "-":
+            loaded.add(Content("standard input", data=stdin or b""), reading)
+        elif source.startswith(("http://", "https://")):
+            _load_live(source, options, loaded)
+        elif "://" in source:
+            raise OptionError(f"{source}: only http and https addresses are read; give a file by its path")
+        else:
+            _load_path(Path(source), source, reading, loaded)
+    return loaded
+
+
+def _load_path(path: Path, source: str, reading: ReadOptions, loaded: Loaded) -> None:
+    if not path.exists():
+        loaded.failed.append(
+            InputSummary(source, InputKind.UNKNOWN, None, None, 0, 0, "not read", (
+                str(InputError(source, "", "does not exist", "check the path")),))
+        )  # fmt: skip
+        return
+    if path.is_dir():
+        for file in files_of(path):
+            loaded.add(Content(f"{source.rstrip('/')}/{file.relative_to(path)}", path=file), reading)
+        return
+    loaded.add(Content(source, path=path), reading)
+
+
+def _load_live(source: str, options: Options, loaded: Loaded) -> None:
+    from diagnostics.sources import live  # noqa: PLC0415  the HTTP client is only loaded when it is used
+
+    try:
+        captures = live.read_live(source, options)
+    except InputError as error:
+        loaded.failed.append(
+            InputSummary(source, InputKind.PROMETHEUS, None, None, 0, 0, "not read", (str(error),))
+        )
+        return
+    loaded.captures.extend(captures)
+    loaded.modified.extend(None for _ in captures)
+
+
+def _zone(name: str | None) -> zoneinfo.ZoneInfo | None:
+    if name is None:
+        return None
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+        raise OptionError(f"--timezone {name}: no such zone; write it like Europe/Berlin") from error
+
+
+def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, charts: bool) -> Diagnosis:
+    captures = loaded.captures
+    identities = identity.resolve(captures)
+    timed = _give_times(loaded, identities, options.interval)
+    firsts = [_store(db, capture, is_timed) for capture, is_timed in zip(captures, timed, strict=True)]
+    build_signals(db, captures, identities, firsts, timed)
+    settings = by_entity(captures, identities, _asked(options))
+    size = len(identities.entities)
+    caps = {e: v for e in range(size) if (v := limit(settings[e], CAP_NAMES)) is not None}
+    budgets = {e: v for e in range(size) if (v := limit(settings[e], BUDGET_NAMES)) is not None}
+    courses = decide(db, size, caps, budgets)
+    write_spans(db, courses)
+    answers = Answers(db, size)
+    answers.load()
+    judged = [
+        _judge(facts, options)
+        for facts in _deployments(db, captures, identities, courses, settings, answers, options)
+    ]
+    report = _report(db, loaded, identities, judged)
+    return Diagnosis(report, tuple(signal_series(db, identities.entities)) if charts else ())
+
+
+def _give_times(loaded: Loaded, identities: identity.Identities, interval: float | None) -> list[bool]:
+    """Whether each capture has true times; dumps get an order, logs the clock of the metrics they follow."""
+    timed = [True] * len(loaded.captures)
+    groups: dict[str, list[int]] = {}
+    for i, capture in enumerate(loaded.captures):
+        if capture.times is None:
+            continue
+        if i in identities.shifts and identities.shifts[i]:
+            capture.times += identities.shifts[i]
+            capture.time_basis += f"; moved by {identities.shifts[i] / 3600:+g} h to the metrics' clock"
+        if not timebase.has_times(capture):
+            names = {name for (c, _), name in identities.replica_of_local.items() if c == i}
+            groups.setdefault("\0".join(sorted(names)), []).append(i)
+    for members in groups.values():
+        dumps = [timebase.Untimed(loaded.captures[i], loaded.modified[i]) for i in members]
+        result = timebase.give_times(dumps, interval)
+        for i in members:
+            timed[i] = result
+    return timed
+
+
+def _store(db: duckdb.DuckDBPyConnection, capture: Capture, timed: bool) -> int:
+    """Store a capture and return the number of its first series."""
+    number = write_capture(db, capture, timed=timed)
+    row = db.execute("SELECT min(series_id) FROM series WHERE input_id = ?", [number]).fetchone()
+    return int(row[0]) if row and row[0] is not None else 0
+
+
+def _asked(options: Options) -> list[Setting]:
+    if not options.engine_args:
+        return []
+    from diagnostics.sources.config.command import read_command  # noqa: PLC0415
+
+    return [replace(s, where="asked: --engine-args") for s in read_command(options.engine_args, "asked").settings]
+
+
+@dataclass(slots=True)
+class Judged:
+    """One deployment with its verdict."""
+
+    facts: Facts
+    results: Results
+    findings: list[Finding]
+    verdict: Verdict
+
+
+def _deployments(
+    db: duckdb.DuckDBPyConnection,
+    captures: list[Capture],
+    identities: identity.Identities,
+    courses: list[EntityRegimes],
+    settings: list[dict[str, Setting]],
+    answers: Answers,
+    options: Options,
+) -> list[Facts]:
+    scrapes = dict(db.execute("SELECT e, n FROM steps").fetchall())
+    untimed = dict(
+        db.execute("SELECT e, count(DISTINCT t) FROM points WHERE NOT timed GROUP BY e").fetchall()
+    )
+    start, end = _range(db)
+    events = [event for capture in captures for event in capture.events]
+    result = []
+    for name in dict.fromkeys(e.deployment for e in identities.entities):
+        members = [e for e in identities.entities if e.deployment == name]
+        resolution = [
+            max(resolution_of(int(scrapes.get(e.number, 0)), True), resolution_of(int(untimed.get(e.number, 0)), False))
+            for e in members
+        ]
+        result.append(
+            Facts(
+                deployment=name, model=members[0].model, engine=members[0].engine,
+                version=next((c.engine_version for c in captures if c.engine_version), None),
+                entities=members, courses=[courses[e.number] for e in members], resolution=resolution,
+                settings=[settings[e.number] for e in members], events=events,
+                options=FactOptions(options.slo, options.gpu, options.gpu_hourly), answers=answers,
+                observed=Window(start, end, 1.0),
+            )
+        )  # fmt: skip
+    return result
+
+
+def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:
+    row = db.execute("SELECT min(first), max(last) FROM steps").fetchone()
+    return (row[0], row[1]) if row else (None, None)
+
+
+def _judge(facts: Facts, options: Options) -> Judged:
+    rules = [r for r in all_rules() if not options.only or r.slug in options.only]
+    results = run_rules(rules, facts, matchers=options.select, runbook_base=options.runbook_base)
+    for slug in options.ignore:
+        hidden = [f for f in results.findings if f.rule == slug]
+        if hidden:
+            results.suppressed[slug] = len(hidden)
+            results.findings = [f for f in results.findings if f.rule != slug]
+    ranked = rank(results.findings)
+    return Judged(facts, results, ranked, verdict(facts, ranked))
+
+
+_ORDER = {"findings": 0, "insufficient-data": 1, "healthy": 2}
+
+
+def _worst_first(judged: list[Judged]) -> list[Judged]:
+    def key(j: Judged) -> tuple[int, int, float]:
+        loudest = min((f.severity.rank for f in j.findings), default=9)
+        return (_ORDER[j.verdict.status], loudest, -coverage(j.facts))
+
+    return sorted(judged, key=key)
+
+
+def _report(
+    db: duckdb.DuckDBPyConnection,
+    loaded: Loaded,
+    identities: identity.Identities,
+    judged: list[Judged],
+) -> Report:
+    ordered = _worst_first(judged)
+    first = ordered[0] if ordered else None
+    start, end = _range(db)
+    step = db.execute("SELECT median(step) FROM steps").fetchone()
+    basis = "; ".join(dict.fromkeys(c.time_basis for c in loaded.captures if c.series)) or "no times"
+    inputs = [_summary(i, c, identities) for i, c in enumerate(loaded.captures)] + loaded.failed
+    not_evaluated = _merged([n for j in ordered for n in j.results.not_evaluated], ordered)
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        generated_at=time.time(),
+        tool=TOOL,
+        window=ReportWindow(start, end, step[0] if step else None, basis),
+        inputs=tuple(inputs),
+        deployments=tuple(
+            DeploymentSummary(
+                j.facts.deployment, j.facts.model, j.facts.engine, len({e.replica for e in j.facts.entities}),
+                j.verdict.status, worst_regime(j.facts), since(j.facts, j.findings),
+            )
+            for j in ordered
+        ),
+        verdict=first.verdict if first else _nothing(),
+        findings=tuple(f for j in ordered for f in j.findings),
+        regimes=tuple(
+            ReplicaRegimes(e.label, tuple(c.segments))
+            for j in ordered
+            for e, c in zip(j.facts.entities, j.facts.courses, strict=True)
+        ),
+        time_to_first_token=tuple(t for j in ordered for t in time_to_first_token(j.facts)),
+        not_evaluated=not_evaluated,
+        collect_next=(),
+        suppressed={k: v for j in ordered for k, v in j.results.suppressed.items()},
+        passed=tuple(sorted({p for j in ordered for p in j.results.passed})),
+    )  # fmt: skip
+
+
+def _nothing() -> Verdict:
+    sentence = "Nothing known was found in the input, so nothing can be said about the server."
+    return Verdict("insufficient-data", None, None, "", 0.0, sentence)
+
+
+def _merged(entries: list[NotEvaluated], judged: list[Judged]) -> tuple[NotEvaluated, ...]:
+    """One entry a rule; a rule that was answered on some deployment is not listed."""
+    answered = {p for j in judged for p in j.results.passed} | {f.rule for j in judged for f in j.findings}
+    return tuple({n.rule: n for n in entries if n.rule not in answered}.values())
+
+
+def _summary(number: int, capture: Capture, identities: identity.Identities) -> InputSummary:
+    replicas = {name for (c, _), name in identities.replica_of_local.items() if c == number}
+    samples = 0 if capture.values is None else int(np.size(capture.values))
+    notes = capture.warnings + (conflicts([capture]) if capture.settings else [])
+    return InputSummary(
+        capture.source, capture.kind.value, capture.engine, capture.engine_version, len(replicas), samples,
+        capture.recognised, tuple(notes),
+    )  # fmt: skip
+
+
+__all__ = ["Judged", "Loaded", "Provenance", "Resolution", "diagnose", "load"]

@@ -1,0 +1,41 @@
+"""The report as JSON: the public contract, field for field."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+from diagnostics.model.report import Report
+
+_TIMES = frozenset({"start", "end", "since", "generated_at"})
+
+
+def iso(seconds: float) -> str:
+    """Unix seconds as ISO 8601 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def as_dict(value: Any, name: str = "") -> Any:
+    """A report or a part of it in JSON's own types; times become text, numbers that are none become null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: as_dict(getattr(value, f.name), f.name) for f in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {str(k): as_dict(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_dict(v) for v in value]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return iso(value) if name in _TIMES else value
+    return value
+
+
+def render(report: Report) -> str:
+    """The whole report as indented JSON."""
+    return json.dumps(as_dict(report), indent=1, ensure_ascii=False)

@@ -1,0 +1,409 @@
+"""Who is who: (deployment, replica, rank) of every series, across carriers.
+
+A replica is recognised, in this order, by a label that names it (pod, instance, ...), by the suffix of its file
+(``.r1``), by the moment its process started, and, for a log that says nothing, by the course of its throughput.
+Digits elsewhere in a name never decide.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diagnostics.model.samples import Capture, InputKind
+
+REPLICA_LABELS = ("pod", "kubernetes_pod_name", "pod_name", "instance", "service", "host", "hostname")
+RANK_LABELS = ("engine", "dp_rank")
+MODEL_LABELS = ("model_name", "model")
+# Every TP or PP rank of SGLang can repeat the values of rank 0.
+_REPEATED_LABELS = ("tp_rank", "pp_rank")
+# Two processes that start within a hundredth of a second of each other are taken for one.
+_START_DECIMALS = 2
+# Best correlation below which a log is not taken for the replica with that throughput.
+_ALIGNED = 0.6
+_HALF_HOUR = 1800.0
+
+
+@dataclass(slots=True)
+class Replica:
+    """One server process as far as the carriers tell.
+
+    Attributes:
+        name: as the richest carrier names it.
+        origin: what told it apart: a label, ``file suffix``, or ``the only one``.
+        attributed: false when nothing tells it from other replicas; no fleet rule runs on it then.
+    """
+
+    name: str
+    origin: str
+    attributed: bool = True
+    models: Counter[str] = field(default_factory=Counter)
+    job: str = ""
+    namespace: str = ""
+    engine: str | None = None
+    ranks: set[str] = field(default_factory=set)
+    has_engine_series: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What is diagnosed: one scheduler, that is a replica, or one data-parallel rank of it."""
+
+    number: int
+    deployment: str
+    model: str
+    replica: str
+    rank: str | None
+    engine: str
+    attributed: bool
+
+    @property
+    def label(self) -> str:
+        """The replica, with its rank where it has several."""
+        return self.replica if self.rank is None else f"{self.replica} rank {self.rank}"
+
+
+@dataclass(slots=True)
+class Local:
+    """One replica as one capture sees it."""
+
+    capture: int
+    key: str
+    origin: str
+    starts: set[float] = field(default_factory=set)
+    suffix: str = ""
+
+
+@dataclass(slots=True)
+class Identities:
+    """The outcome: entities, and for each capture the entities of each of its series."""
+
+    entities: list[Entity]
+    of_series: list[list[tuple[int, ...]]]
+    shifts: dict[int, float]
+    replica_of_local: dict[tuple[int, str], str]
+
+
+def replica_key(labels: dict[str, str]) -> tuple[str, str]:
+    """The label that names a replica, as (value, label name); empty strings when none does."""
+    for name in REPLICA_LABELS:
+        if labels.get(name):
+            return labels[name], name
+    return "", ""
+
+
+def _rank(labels: dict[str, str]) -> str | None:
+    for name in RANK_LABELS:
+        value = labels.get(name)
+        if value is not None and value.isdigit():
+            return value
+    return None
+
+
+def is_repetition(labels: dict[str, str]) -> bool:
+    """Whether a series repeats what rank 0 of its tensor- or pipeline-parallel group says."""
+    return any(labels.get(name, "0") not in ("0", "") for name in _REPEATED_LABELS) or bool(
+        labels.get("priority")
+    )
+
+
+class _Union:
+    """Union-find over small integers."""
+
+    def __init__(self, size: int) -> None:
+        self.parent = list(range(size))
+
+    def root(self, i: int) -> int:
+        while self.parent[i] != i:
+            self.parent[i] = self.parent[self.parent[i]]
+            i = self.parent[i]
+        return i
+
+    def join(self, a: int, b: int) -> None:
+        self.parent[max(self.root(a), self.root(b))] = min(self.root(a), self.root(b))
+
+
+def _locals(captures: list[Capture]) -> list[Local]:
+    """Every (capture, replica label) pair, with when its processes started."""
+    found: dict[tuple[int, str], Local] = {}
+    for number, capture in enumerate(captures):
+        for index, series in enumerate(capture.series):
+            key, origin = replica_key(series.labels)
+            local = found.setdefault((number, key), Local(number, key, origin, suffix=capture.suffix))
+            if series.name == "process_start_time_seconds":
+                local.starts |= _values_of(capture, index)
+        if not capture.series and (capture.settings or capture.events):
+            key = next((k for s in capture.settings if (k := replica_key(s.labels)[0])), "")
+            found.setdefault((number, key), Local(number, key, "", suffix=capture.suffix))
+    return list(found.values())
+
+
+def _values_of(capture: Capture, index: int) -> set[float]:
+    if capture.series_of is None or capture.values is None:
+        return set()
+    return {round(float(v), _START_DECIMALS) for v in np.unique(capture.values[capture.series_of == index])}
+
+
+def _activity(capture: Capture, key: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(times, generated tokens per second) of one replica in one capture; empty when unknown."""
+    empty = np.empty(0)
+    if capture.series_of is None or capture.times is None or capture.values is None:
+        return empty, empty
+    names = ("generation_throughput", "generation_tokens_total")
+    for index, series in enumerate(capture.series):
+        if series.name.endswith(names) and replica_key(series.labels)[0] == key:
+            mask = capture.series_of == index
+            times, values = capture.times[mask], capture.values[mask]
+            if series.name.endswith("_total"):
+                if len(times) < 3:
+                    return empty, empty
+                rates = np.maximum(np.diff(values), 0) / np.maximum(np.diff(times), 1e-9)
+                return times[1:], rates
+            return times, values
+    return empty, empty
+
+
+def alignment(
+    log: tuple[NDArray[np.float64], NDArray[np.float64]], metrics: tuple[NDArray[np.float64], NDArray[np.float64]]
+) -> tuple[float, float]:
+    """How well a log's throughput follows a metric's, and the seconds to add to the log's clock.
+
+    Zones differ by multiples of half an hour, so only such shifts are tried.
+
+    Returns:
+        (best correlation, shift); (-1, 0) when the two never overlap.
+    """
+    (lt, lv), (mt, mv) = log, metrics
+    if len(lt) < 4 or len(mt) < 4 or np.isnan(lt).any():
+        return -1.0, 0.0
+    middle = (mt[0] + mt[-1] - lt[0] - lt[-1]) / 2
+    best = (-1.0, 0.0)
+    for shift in {0.0, round(middle / _HALF_HOUR) * _HALF_HOUR}:
+        moved = lt + shift
+        inside = (moved >= mt[0]) & (moved <= mt[-1])
+        if inside.sum() < 4:
+            continue
+        spacing = float(np.median(np.diff(lt)))
+        smooth = _window_means(mt, mv, moved[inside], spacing)
+        best = max(best, (_correlation(lv[inside], smooth), shift))
+    return best
+
+
+def _window_means(
+    times: NDArray[np.float64], values: NDArray[np.float64], ends: NDArray[np.float64], width: float
+) -> NDArray[np.float64]:
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    hi, lo = np.searchsorted(times, ends, "right"), np.searchsorted(times, ends - width, "right")
+    counts = np.maximum(hi - lo, 1)
+    return np.asarray((total[hi] - total[lo]) / counts)
+
+
+def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    if np.std(a) == 0 or np.std(b) == 0:
+        return 0.0
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def resolve(captures: list[Capture]) -> Identities:
+    """Find the replicas of all captures and name the entity of every series."""
+    places = _locals(captures)
+    union = _Union(len(places))
+    _join_by_keys(places, union)
+    shifts = _join_logs(captures, places, union)
+    _join_anonymous(captures, places, union)
+    replicas: dict[int, Replica] = {}
+    roots = {(p.capture, p.key): union.root(i) for i, p in enumerate(places)}
+    for i, place in enumerate(places):
+        _describe(replicas, union.root(i), place, captures)
+    _gather(captures, roots, replicas)
+    _mark_unattributed(captures, places, union, replicas)
+    entities, numbers = _entities(captures, replicas)
+    of_series = [
+        [_of(series.labels, roots, replicas, numbers, number) for series in capture.series]
+        for number, capture in enumerate(captures)
+    ]
+    names = {place: replicas[root].name for place, root in roots.items()}
+    return Identities(entities, of_series, shifts, names)
+
+
+def _join_by_keys(places: list[Local], union: _Union) -> None:
+    """Join by equal label, equal process start, equal file suffix; never two of one capture."""
+    for i, a in enumerate(places):
+        for j in range(i):
+            b = places[j]
+            if a.capture == b.capture:
+                continue
+            same_label = a.key and a.key == b.key
+            if same_label or (a.starts & b.starts) or (a.suffix and a.suffix == b.suffix):
+                union.join(i, j)
+
+
+def _join_logs(captures: list[Capture], places: list[Local], union: _Union) -> dict[int, float]:
+    """Give each log that names no replica the one whose throughput it follows; returns clock shifts by capture."""
+    shifts: dict[int, float] = {}
+    metrics = [i for i, p in enumerate(places) if captures[p.capture].kind is not InputKind.LOG]
+    roots = {union.root(i) for i in metrics if captures[places[i].capture].series}
+    for i, place in enumerate(places):
+        capture = captures[place.capture]
+        if capture.kind is not InputKind.LOG or not capture.series:
+            continue
+        log = _activity(capture, place.key)
+        joined = [j for j in metrics if union.root(j) == union.root(i)]
+        scores = [
+            (*alignment(log, _activity(captures[places[j].capture], places[j].key)), j) for j in joined or metrics
+        ]
+        good = max(scores, default=(-1.0, 0.0, -1))
+        if good[0] >= _ALIGNED:
+            shifts[place.capture] = good[1]
+            union.join(i, good[2])
+        elif not joined and not place.key and len(roots) == 1 and _only_log(captures, places, i):
+            union.join(i, metrics[0])
+    return shifts
+
+
+def _only_log(captures: list[Capture], places: list[Local], i: int) -> bool:
+    logs = [j for j, p in enumerate(places) if captures[p.capture].kind is InputKind.LOG]
+    return logs == [i]
+
+
+def _join_anonymous(captures: list[Capture], places: list[Local], union: _Union) -> None:
+    """Carriers with neither label, suffix nor start time belong together, and to the only replica there is."""
+    bare = [i for i, p in enumerate(places) if not p.key and not p.suffix and not p.starts]
+    named = {union.root(i) for i in range(len(places)) if i not in bare and captures[places[i].capture].series}
+    # A carrier without samples (a launch command) speaks for whatever is there.
+    target = min(named) if len(named) == 1 else None
+    for i in bare:
+        if captures[places[i].capture].kind is InputKind.LOG and captures[places[i].capture].series and named:
+            continue
+        if target is not None:
+            union.join(i, target)
+        elif bare and not named:
+            union.join(i, bare[0])
+
+
+def _describe(replicas: dict[int, Replica], root: int, place: Local, captures: list[Capture]) -> None:
+    name, origin = place.key, place.origin
+    if not name and place.suffix:
+        name, origin = place.suffix, "file suffix"
+    found = replicas.get(root)
+    if found is None:
+        replicas[root] = Replica(name or "replica", origin or "the only one")
+    elif name and REPLICA_ORDER.index(_order(origin)) < REPLICA_ORDER.index(_order(found.origin)):
+        found.name, found.origin = name, origin
+
+
+REPLICA_ORDER = (*REPLICA_LABELS, "file suffix", "the only one")
+
+
+def _order(origin: str) -> str:
+    return origin if origin in REPLICA_ORDER else "the only one"
+
+
+def _gather(captures: list[Capture], roots: dict[tuple[int, str], int], replicas: dict[int, Replica]) -> None:
+    """Collect what the series say of each replica: model, job, ranks, engine."""
+    for number, capture in enumerate(captures):
+        for series in capture.series:
+            replica = replicas[roots[(number, replica_key(series.labels)[0])]]
+            labels = series.labels
+            replica.job = replica.job or labels.get("job", "")
+            replica.namespace = replica.namespace or labels.get("namespace", "")
+            if ":" not in series.name and not series.name.startswith("tgi_"):
+                continue
+            replica.has_engine_series = True
+            replica.engine = replica.engine or series.name.split(":")[0].split("_")[0]
+            for name in MODEL_LABELS:
+                if labels.get(name):
+                    replica.models[labels[name]] += 1
+            if (rank := _rank(labels)) is not None:
+                replica.ranks.add(rank)
+
+
+def _mark_unattributed(
+    captures: list[Capture], places: list[Local], union: _Union, replicas: dict[int, Replica]
+) -> None:
+    """Dumps that only differ in when their process started may be replicas, or one replica before and after."""
+    unnamed = {
+        union.root(i)
+        for i, p in enumerate(places)
+        if not p.key and not p.suffix and captures[p.capture].kind is InputKind.EXPOSITION
+    }
+    unnamed = {root for root in unnamed if replicas[root].origin == "the only one"}
+    if len(unnamed) > 1:
+        for number, root in enumerate(sorted(unnamed), start=1):
+            replicas[root].attributed = False
+            replicas[root].name = f"replica {number}"
+
+
+def _entities(
+    captures: list[Capture], replicas: dict[int, Replica]
+) -> tuple[list[Entity], dict[tuple[int, str | None], int]]:
+    """Entities of the replicas that run an engine, and of targets of the same job that never answered."""
+    jobs = {r.job for r in replicas.values() if r.has_engine_series}
+    fallback = _model_in_settings(captures)
+    named = [r for r in replicas.values() if r.models]
+    common = named[0].models.most_common(1)[0][0] if named else fallback or "model"
+    engine = next((r.engine for r in replicas.values() if r.engine), None) or _engine(captures)
+    entities: list[Entity] = []
+    numbers: dict[tuple[int, str | None], int] = {}
+    models = {(r.namespace, r.job, _model(r, common)) for r in replicas.values() if r.has_engine_series}
+    for root, replica in replicas.items():
+        if not replica.has_engine_series and jobs and replica.job not in jobs:
+            continue
+        model = _model(replica, common)
+        deployment = _deployment_name(model, replica, models)
+        ranks: list[str | None] = [None] if len(replica.ranks) < 2 else sorted(replica.ranks, key=int)
+        for rank in ranks:
+            numbers[(root, rank)] = len(entities)
+            entities.append(
+                Entity(len(entities), deployment, model, replica.name, rank, replica.engine or engine,
+                       replica.attributed)
+            )  # fmt: skip
+    return entities, numbers
+
+
+def _model(replica: Replica, common: str) -> str:
+    return replica.models.most_common(1)[0][0] if replica.models else common
+
+
+def _deployment_name(model: str, replica: Replica, models: set[tuple[str, str, str]]) -> str:
+    """The model; with namespace and job where one model is served by several."""
+    short = model.rstrip("/").rsplit("/", 1)[-1] or model
+    same = [key for key in models if key[2] == model]
+    if len(same) < 2:
+        return short
+    return "/".join(part for part in (replica.namespace, replica.job, short) if part)
+
+
+def _model_in_settings(captures: list[Capture]) -> str:
+    for name in ("served_model_name", "model", "model_path"):
+        for capture in captures:
+            for setting in capture.settings:
+                if setting.name == name and setting.value:
+                    return setting.value
+    return ""
+
+
+def _engine(captures: list[Capture]) -> str:
+    return next((c.engine for c in captures if c.engine), "unknown")
+
+
+def _of(
+    labels: dict[str, str],
+    roots: dict[tuple[int, str], int],
+    replicas: dict[int, Replica],
+    numbers: dict[tuple[int, str | None], int],
+    capture: int,
+) -> tuple[int, ...]:
+    """Entities that a series with these labels speaks of; several when it is of the whole process."""
+    root = roots[(capture, replica_key(labels)[0])]
+    if is_repetition(labels):
+        return ()
+    if len(replicas[root].ranks) < 2:
+        return (numbers[(root, None)],) if (root, None) in numbers else ()
+    rank = _rank(labels)
+    if rank is not None:
+        return (numbers[(root, rank)],) if (root, rank) in numbers else ()
+    return tuple(numbers[(root, r)] for r in sorted(replicas[root].ranks, key=int) if (root, r) in numbers)

@@ -1,0 +1,74 @@
+"""The readers, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from diagnostics.model.bench import BenchRun
+from diagnostics.sources.bench import (
+    aibrix,
+    aiperf,
+    console,
+    decode_matrix,
+    genai_perf,
+    guidellm,
+    inference_perf,
+    inferencex,
+    llama_bench,
+    llmd_report,
+    llmperf,
+    lmbenchmark,
+    lmdeploy,
+    locust,
+    mlperf,
+    optimum,
+    sglang,
+    sglang_batch,
+    table,
+    vllm_latency,
+    vllm_serve,
+    vllm_throughput,
+)
+from diagnostics.sources.bench.content import Content
+
+
+class Reader(Protocol):
+    """What a reader module offers.
+
+    ``HINTS`` are strings that a broken file of this format still contains, all of them.
+    """
+
+    FORMAT: str
+    HINTS: tuple[str, ...]
+
+    def recognise(self, content: Content) -> bool:
+        """Whether the content is of this format."""
+
+    def read(self, source: str, content: Content) -> list[BenchRun]:
+        """The runs of a recognised content."""
+
+
+READERS: tuple[Reader, ...] = (
+    vllm_serve,
+    vllm_latency,
+    vllm_throughput,
+    sglang,
+    sglang_batch,
+    aiperf,
+    guidellm,
+    inference_perf,
+    llmperf,
+    optimum,
+    mlperf,
+    llmd_report,
+    inferencex,
+    lmdeploy,
+    llama_bench,
+    lmbenchmark,
+    locust,
+    aibrix,
+    console,
+    genai_perf,
+    decode_matrix,
+    table,
+)

@@ -1,0 +1,175 @@
+"""Reads deployments as evidence: Kubernetes objects, Helm values, Compose files, Ray Serve, option files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from diagnostics.model.samples import Provenance, Setting
+from diagnostics.sources.config.command import CommandSettings
+from diagnostics.sources.config.containers import Context, enter, read_container
+from diagnostics.sources.config.options import SGLANG, TRTLLM, VLLM, flatten, names, option_name, parse_object
+from diagnostics.sources.config.yamltext import SIZE_LIMIT, YamlError, load_documents
+
+_MARKER = re.compile(
+    r"(?m)^\s{0,12}(?:-\s)?[\"']?(?:apiVersion|kind|services|applications|llm_configs|servingEngineSpec|modelSpec|image"
+    r"|vllmConfig|engine_kwargs|containers|modelArtifacts|[a-z]+(?:[-_][a-z]+)+)[\"']?\s*:"
+)
+_WORKLOADS = names(
+    """Deployment StatefulSet DaemonSet Pod Job CronJob ReplicaSet LeaderWorkerSet InferenceService
+    ServingRuntime ClusterServingRuntime LLMInferenceService RayService RayCluster RayJob
+    DynamoGraphDeployment InferencePool List VLLMRuntime Rollout"""
+)
+_OPTION_FILE = {
+    TRTLLM: names(
+        """kv_cache_config cuda_graph_config enable_attention_dp scheduler_config enable_iter_perf_stats
+    print_iter_log return_perf_metrics cache_transceiver_config moe_config"""
+    ),
+    SGLANG: names(
+        """mem_fraction_static chunked_prefill_size max_running_requests schedule_conservativeness tp_size
+    cuda_graph_max_bs disable_radix_cache"""
+    ),
+    VLLM: names(
+        """max_num_seqs max_num_batched_tokens max_model_len gpu_memory_utilization kv_cache_dtype
+    enforce_eager tensor_parallel_size enable_prefix_caching compilation_config async_scheduling
+    enable_chunked_prefill max_cudagraph_capture_size speculative_config data_parallel_size
+    pipeline_parallel_size"""
+    ),
+}
+_VISITS = 50_000
+_DEPTH = 50
+
+
+@dataclass(slots=True)
+class ManifestSettings:
+    """What a deployment's configuration says.
+
+    Attributes:
+        settings: everything found; with the label ``workload`` when several engines are described.
+        notices: what a person should know: variables without a value, options repeated or renamed.
+        workloads: one entry for each container that starts an engine or a bench tool.
+    """
+
+    settings: list[Setting] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    workloads: list[CommandSettings] = field(default_factory=list)
+
+    @property
+    def engine(self) -> str | None:
+        """The engine, when all workloads agree on it."""
+        engines = {workload.engine for workload in self.workloads if workload.engine}
+        return engines.pop() if len(engines) == 1 else None
+
+
+def recognise(text: str) -> bool:
+    """Tell whether a text is a deployment's configuration that says something about an engine."""
+    if len(text) > SIZE_LIMIT or not _MARKER.search(text):
+        return False
+    try:
+        documents = load_documents(text)
+    except YamlError:
+        return False
+    if any(isinstance(document, dict) and document.get("kind") in _WORKLOADS for document in documents):
+        return True
+    # A version alone proves nothing: results of bench tools name an image as well.
+    return any(setting.name != "engine_version" for setting in _read_documents(documents, "").settings)
+
+
+def read_manifest(text: str, where: str = "manifest") -> ManifestSettings:
+    """Read a deployment's configuration.
+
+    Args:
+        text: YAML with any number of documents, or JSON.
+        where: where it was found, in words for a person.
+
+    Returns:
+        Settings in the engine's own names, besides ``gpu``, ``gpu_count`` (in one replica), ``replicas``,
+        ``engine_version`` and ``model``. Text that cannot be read gives a notice, never an error.
+    """
+    try:
+        return _read_documents(load_documents(text), where)
+    except YamlError as error:
+        return ManifestSettings(notices=[f"{where}: not readable as YAML: {error}"])
+
+
+def _read_documents(documents: list[Any], where: str) -> ManifestSettings:
+    found: list[tuple[Context, CommandSettings]] = []
+    for document in documents:
+        if not isinstance(document, dict):
+            continue
+        option_file = _read_option_file(document, where)
+        if option_file is not None:
+            found.append((Context(), option_file))
+        else:
+            _Walk(where, found).visit(document, Context(), 0)
+    result = ManifestSettings(workloads=[settings for _, settings in found])
+    several = len({context.name for context, _ in found}) > 1
+    for context, settings in found:
+        labels = {"workload": context.name} if several and context.name else {}
+        for one in settings.settings:
+            setting = Setting(one.name, one.value, one.provenance, one.where, labels or one.labels)
+            if setting not in result.settings:
+                result.settings.append(setting)
+        prefix = f"{context.name}: " if labels else ""
+        result.notices += [prefix + notice for notice in settings.notices]
+    return result
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Visits mappings from the outside in; what outer ones say holds for the containers inside."""
+
+    where: str
+    found: list[tuple[Context, CommandSettings]]
+    visits: int = 0
+
+    def visit(self, node: Any, context: Context, depth: int) -> None:
+        """Visit one value and everything in it."""
+        self.visits += 1
+        if depth > _DEPTH or self.visits > _VISITS:
+            return
+        if isinstance(node, list):
+            for member in node:
+                self.visit(member, context, depth + 1)
+            return
+        if not isinstance(node, dict):
+            return
+        context = enter(node, context)
+        settings = read_container(node, context, self.where)
+        if settings is not None:
+            self.found.append((context, settings))
+        for key, member in node.items():
+            if not isinstance(member, (dict, list)):
+                continue
+            inner = context
+            if depth == 1 and isinstance(member, dict) and not context.kind and _is_service(member):
+                inner = Context(**{**context.as_dict(), "name": str(key)})
+            self.visit(member, inner, depth + 1)
+
+
+def _is_service(member: dict[str, Any]) -> bool:
+    return bool({"image", "command", "build"} & member.keys())
+
+
+def _read_option_file(document: dict[str, Any], where: str) -> CommandSettings | None:
+    """Read a flat file of options, such as the one given to ``--config``."""
+    keys = {str(key).replace("-", "_") for key in document}
+    for engine, known in _OPTION_FILE.items():
+        if keys & known and len(keys & known) >= min(2, len(keys)):
+            result = CommandSettings(engine)
+            for key, value in document.items():
+                name = option_name(engine, str(key))
+                for member, text in flatten(name, _unpacked(value)):
+                    result.settings.append(
+                        Setting(member, text, Provenance.CONFIGURED, where or "option file")
+                    )
+            result.model = next((one.value for one in result.settings if one.name == "model"), None)
+            return result
+    return None
+
+
+def _unpacked(value: Any) -> Any:
+    """Open JSON that is written as text inside YAML."""
+    members = parse_object(value) if isinstance(value, str) else None
+    return value if members is None else members

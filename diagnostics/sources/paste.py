@@ -1,0 +1,121 @@
+"""A paste: prose, commands, log lines, metrics and tables in one text, taken apart.
+
+Each line goes to the reader that knows it; what nobody knows is counted and passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import tzinfo
+
+import numpy as np
+
+from diagnostics.model.errors import InputError
+from diagnostics.model.samples import Capture, InputKind, Provenance, Setting
+from diagnostics.sources.bench import reader as bench
+from diagnostics.sources.config import manifest
+from diagnostics.sources.config.command import find_commands, read_command
+from diagnostics.sources.config.remarks import is_remark, read_remark
+from diagnostics.sources.exposition import read_exposition
+from diagnostics.sources.logs import reader as logs
+
+_METRIC = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?\s+[-+0-9.eEInfNa]+(\s+\d+(\.\d+)?)?$")
+_COMMENT = re.compile(r"^#\s*(HELP|TYPE|UNIT|EOF)\b")
+
+
+def read_paste(source: str, text: str, timezone: tzinfo | None = None) -> Capture:
+    """Take a mixed text apart.
+
+    Returns:
+        One capture of kind ``paste``, or of the only kind that was found in it; of kind ``unknown``
+        when nothing was known.
+    """
+    lines = text.splitlines()
+    metrics = [line for line in lines if _METRIC.match(line.strip()) and _is_metric_name(line)]
+    others = [line for line in lines if not _COMMENT.match(line) and line not in set(metrics)]
+    parts: list[Capture] = []
+    if metrics:
+        parts.append(read_exposition(source, metrics))
+    settings, notices = _settings(text, others)
+    log_lines = [line for line in others if not line.lstrip().startswith(("$ ", "# "))]
+    if logs.recognise(log_lines) is not None:
+        parts.append(logs.read_log(source, log_lines, timezone=timezone))
+    whole = _joined(source, parts)
+    whole.settings.extend(settings)
+    whole.warnings.extend(notices)
+    _add_runs(whole, text)
+    said = ", ".join(
+        f"{count} {what}"
+        for count, what in (
+            (len(metrics), "metric lines"), (len(parts) - bool(metrics), "log"), (len(settings), "settings"),
+            (len(whole.runs), "benchmark runs"),
+        )
+        if count
+    )  # fmt: skip
+    whole.recognised = f"{said or 'nothing known'} in {len(lines)} lines"
+    if not said:
+        whole.kind = InputKind.UNKNOWN
+    return whole
+
+
+def _is_metric_name(line: str) -> bool:
+    """A line ``word number`` is a metric only when its name looks like one."""
+    name = line.strip().split("{")[0].split(" ")[0]
+    return ":" in name or "_" in name or "{" in line
+
+
+def _settings(text: str, lines: list[str]) -> tuple[list[Setting], list[str]]:
+    """Settings of commands, manifests and remarks, with notices on flags."""
+    settings: list[Setting] = []
+    notices: list[str] = []
+    if manifest.recognise(text):
+        found = manifest.read_manifest(text, "manifest")
+        settings.extend(found.settings)
+        notices.extend(found.notices)
+    else:
+        for command in find_commands(text):
+            read = read_command(command.text, "launch command")
+            settings.extend(read.settings)
+            notices.extend(read.notices)
+            if read.model:
+                settings.append(Setting("model", read.model, Provenance.CONFIGURED, "launch command"))
+    for line in lines:
+        if is_remark(line):
+            settings.extend(read_remark(line))
+        elif "#" in line and line.lstrip().startswith("$"):
+            settings.extend(read_remark("#" + line.split("#", 1)[1]))
+    return settings, notices
+
+
+def _add_runs(capture: Capture, text: str) -> None:
+    name = bench.recognise(text)
+    if name is None:
+        return
+    try:
+        capture.runs.extend(bench.read(capture.source, text, name))
+    except InputError as error:
+        capture.warnings.append(str(error))
+
+
+def _joined(source: str, parts: list[Capture]) -> Capture:
+    """One capture of several parts of the same text."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Capture(source, InputKind.PASTE if parts else InputKind.CONFIG)
+    offset = 0
+    series_of, times, values = [], [], []
+    for part in parts:
+        if part.series_of is not None and part.times is not None and part.values is not None:
+            series_of.append(part.series_of + offset)
+            times.append(part.times)
+            values.append(part.values)
+        offset += len(part.series)
+        whole.series.extend(part.series)
+        whole.settings.extend(part.settings)
+        whole.events.extend(part.events)
+        whole.warnings.extend(part.warnings)
+        whole.engine = whole.engine or part.engine
+        whole.engine_version = whole.engine_version or part.engine_version
+    if series_of:
+        whole.series_of, whole.times, whole.values = map(np.concatenate, (series_of, times, values))  # type: ignore[assignment]
+    return whole

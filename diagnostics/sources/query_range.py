@@ -1,0 +1,121 @@
+"""A ``query_range`` (or ``query``) answer of a Prometheus-compatible API, saved or live.
+
+Decoded by msgspec straight into typed floats and flattened by numpy: no object a sample survives.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from diagnostics.engines import registry
+from diagnostics.model.errors import InputError
+from diagnostics.model.samples import Capture, InputKind, Series
+from diagnostics.sources.exposition import describe
+
+
+class _Result(msgspec.Struct):
+    metric: dict[str, str]
+    values: list[tuple[float, float]] = []
+    value: tuple[float, float] | None = None
+
+
+class _TextResult(msgspec.Struct):
+    metric: dict[str, str]
+    values: list[tuple[float, str]] = []
+    value: tuple[float, str] | None = None
+
+
+class _Data(msgspec.Struct):
+    result: list[_Result]
+
+
+class _TextData(msgspec.Struct):
+    result: list[_TextResult]
+
+
+class _Answer(msgspec.Struct):
+    status: str
+    data: _Data | None = None
+    error: str = ""
+
+
+class _TextAnswer(msgspec.Struct):
+    status: str
+    data: _TextData | None = None
+    error: str = ""
+
+
+_FLOATS = msgspec.json.Decoder(_Answer, strict=False)
+_TEXTS = msgspec.json.Decoder(_TextAnswer)
+
+
+def looks_like_answer(head: bytes) -> bool:
+    """Whether these first bytes begin a Prometheus API answer."""
+    compact = head[:4096].replace(b" ", b"").replace(b"\n", b"")
+    return compact.startswith(b"{") and b'"status":"' in compact and b'"metric":{' in compact
+
+
+def decode(source: str, raw: bytes) -> list[tuple[dict[str, str], NDArray[np.float64]]]:
+    """Decode an answer.
+
+    Args:
+        source: where it came from, for messages.
+        raw: the bytes of the JSON answer.
+
+    Returns:
+        For each series its labels and an array of shape (samples, 2): Unix seconds and value.
+
+    Raises:
+        InputError: not such an answer, or an answer that reports an error.
+    """
+    answer: _Answer | _TextAnswer
+    try:
+        answer = _FLOATS.decode(raw)
+    except msgspec.ValidationError:
+        # "NaN" and "+Inf" are not JSON numbers; only answers that hold one take the slower way.
+        try:
+            answer = _TEXTS.decode(raw)
+        except msgspec.MsgspecError as error:
+            raise InputError(source, str(error), "expected a query_range answer", "save the whole answer") from error
+    except msgspec.DecodeError as error:
+        raise InputError(source, str(error), "the JSON is cut or broken", "save the whole answer again") from error
+    if answer.data is None:
+        raise InputError(source, "", f"the API answered: {answer.error or answer.status}", "mend the query")
+    return [(r.metric, _points(r)) for r in answer.data.result]
+
+
+def _points(result: _Result | _TextResult) -> NDArray[np.float64]:
+    values = result.values or ([result.value] if result.value else [])
+    if isinstance(result, _Result):
+        return np.fromiter(chain.from_iterable(values), np.float64, 2 * len(values)).reshape(-1, 2)
+    return np.array([(t, float(v)) for t, v in values], dtype=np.float64).reshape(-1, 2)
+
+
+def fill(capture: Capture, decoded: list[tuple[dict[str, str], NDArray[np.float64]]]) -> None:
+    """Put decoded series into a capture, those that carry a known signal only."""
+    arrays: list[NDArray[np.float64]] = []
+    lengths: list[int] = []
+    for labels, points in decoded:
+        name = labels.pop("__name__", "")
+        if not registry.wanted(name):
+            if not name.endswith("_created"):
+                capture.unused[name] = capture.unused.get(name, 0) + 1
+            continue
+        capture.series.append(Series(name, labels))
+        arrays.append(points)
+        lengths.append(len(points))
+    joined = np.concatenate(arrays) if arrays else np.empty((0, 2))
+    capture.series_of = np.repeat(np.arange(len(arrays), dtype=np.int64), lengths)
+    capture.times, capture.values = joined[:, 0].copy(), joined[:, 1].copy()
+    describe(capture)
+
+
+def read_answer(source: str, raw: bytes) -> Capture:
+    """Read a saved answer into a capture of kind ``prometheus``."""
+    capture = Capture(source=source, kind=InputKind.PROMETHEUS)
+    fill(capture, decode(source, raw))
+    return capture

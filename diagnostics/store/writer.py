@@ -1,0 +1,133 @@
+"""Writing captures: atomic and idempotent for each input.
+
+Increments are computed once, here: the growth since the sample before, and after a counter reset the new value
+itself. Nothing is extrapolated beyond the samples that exist.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from diagnostics.model.samples import Capture
+
+_EMPTY_F = np.empty(0, dtype=np.float64)
+_EMPTY_I = np.empty(0, dtype=np.int64)
+
+
+def increments(series: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Reset-corrected growth of each sample since the one before it in its series.
+
+    Args:
+        series: series number of each sample, sorted; within a series samples are in time order.
+        values: the counters' values.
+
+    Returns:
+        Array of the same shape; NaN at the first sample of a series. After a reset (the value falls) the growth
+        is the new value, as in Prometheus.
+    """
+    growth = np.full(len(values), np.nan)
+    if len(values) > 1:
+        step = np.diff(values)
+        step = np.where(step < 0, values[1:], step)
+        growth[1:] = np.where(series[1:] == series[:-1], step, np.nan)
+    return growth
+
+
+def digest_of(capture: Capture) -> str:
+    """A name for the content of a capture: the same input read twice has the same one."""
+    sha = hashlib.sha256(f"{capture.source}\0{capture.kind}".encode())
+    for array in (capture.series_of, capture.times, capture.values):
+        if array is not None:
+            sha.update(array.tobytes())
+    sha.update(repr((capture.settings, capture.events)).encode("utf-8", "replace"))
+    return sha.hexdigest()
+
+
+def _ordered(capture: Capture) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Samples sorted by (series, time), equal times of a series kept once (the last one read), NaN values dropped."""
+    series = capture.series_of if capture.series_of is not None else _EMPTY_I
+    times = capture.times if capture.times is not None else _EMPTY_F
+    values = capture.values if capture.values is not None else _EMPTY_F
+    keep = ~(np.isnan(values) | np.isnan(times))
+    if not keep.all():
+        series, times, values = series[keep], times[keep], values[keep]
+    sorted_already = len(series) < 2 or bool(
+        np.all((series[1:] > series[:-1]) | ((series[1:] == series[:-1]) & (times[1:] > times[:-1])))
+    )
+    if not sorted_already:
+        order = np.lexsort((times, series))
+        series, times, values = series[order], times[order], values[order]
+        last = np.append((series[1:] != series[:-1]) | (times[1:] != times[:-1]), True)
+        series, times, values = series[last], times[last], values[last]
+    return series, times, values
+
+
+def write_capture(db: duckdb.DuckDBPyConnection, capture: Capture, *, timed: bool) -> int:
+    """Store one capture and return its input number; a capture already stored is left as it is.
+
+    Args:
+        db: the store.
+        capture: what a source read; samples without a time must have been given an order as time.
+        timed: whether times are true times, or an order only.
+
+    Raises:
+        duckdb.Error: the write failed; nothing of this input is stored then.
+    """
+    digest = digest_of(capture)
+    if found := db.execute("SELECT input_id FROM inputs WHERE digest = ?", [digest]).fetchone():
+        return int(found[0])
+    series, times, values = _ordered(capture)
+    db.execute("BEGIN")
+    try:
+        input_id, first = _next_numbers(db)
+        db.execute(
+            "INSERT INTO inputs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [input_id, capture.source, digest, capture.kind.value, capture.engine, capture.engine_version, timed,
+             capture.time_basis],
+        )  # fmt: skip
+        if capture.series:
+            db.execute(
+                "INSERT INTO series SELECT ? + i - 1, ?, names[i], labels[i] FROM (SELECT ?::VARCHAR[] AS names,"
+                " ?::VARCHAR[] AS labels), range(1, ? + 1) AS r(i)",
+                [first, input_id, [s.name for s in capture.series], [json.dumps(s.labels) for s in capture.series],
+                 len(capture.series)],
+            )  # fmt: skip
+        if len(series):
+            block = {"s": series + first, "t": times, "v": values, "i": increments(series, values)}
+            db.execute(
+                "INSERT INTO samples SELECT s, t, v, CASE WHEN isnan(i) THEN NULL ELSE i END FROM block"
+            )
+            del block
+        _write_facts(db, input_id, capture)
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    return input_id
+
+
+def _next_numbers(db: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    row = db.execute(
+        "SELECT (SELECT coalesce(max(input_id), 0) + 1 FROM inputs),"
+        " (SELECT coalesce(max(series_id), 0) + 1 FROM series)"
+    ).fetchone()
+    assert row is not None  # noqa: S101  an aggregate always answers one row
+    return int(row[0]), int(row[1])
+
+
+def _write_facts(db: duckdb.DuckDBPyConnection, input_id: int, capture: Capture) -> None:
+    if capture.settings:
+        db.executemany(
+            "INSERT INTO settings VALUES (?, ?, ?, ?, ?, ?)",
+            [[input_id, s.name, s.value, s.provenance.value, s.where, json.dumps(s.labels)] for s in capture.settings],
+        )
+    if capture.events:
+        db.executemany(
+            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
+            [[input_id, e.time, e.kind, e.text, json.dumps(e.fields), json.dumps(e.labels)] for e in capture.events],
+        )
