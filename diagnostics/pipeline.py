@@ -150,9 +150,9 @@ def _zone(name: str | None) -> zoneinfo.ZoneInfo | None:
 
 
 def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, charts: bool) -> Diagnosis:
-    captures = loaded.captures
+    inputs = [_summary(c) for c in loaded.captures] + loaded.failed
+    captures, timed = _with_times(loaded, options.interval)
     identities = identity.resolve(captures)
-    timed = _give_times(loaded, identities, options.interval)
     firsts = [_store(db, capture, is_timed) for capture, is_timed in zip(captures, timed, strict=True)]
     build_signals(db, captures, identities, firsts, timed)
     settings = by_entity(captures, identities, _asked(options))
@@ -167,29 +167,34 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
         _judge(facts, options)
         for facts in _deployments(db, captures, identities, courses, settings, answers, options)
     ]
-    report = _report(db, loaded, identities, judged)
+    report = _report(db, inputs, captures, judged)
     return Diagnosis(report, tuple(signal_series(db, identities.entities)) if charts else ())
 
 
-def _give_times(loaded: Loaded, identities: identity.Identities, interval: float | None) -> list[bool]:
-    """Whether each capture has true times; dumps get an order, logs the clock of the metrics they follow."""
-    timed = [True] * len(loaded.captures)
-    groups: dict[str, list[int]] = {}
+def _with_times(loaded: Loaded, interval: float | None) -> tuple[list[Capture], list[bool]]:
+    """Captures with a time at every sample, and whether these are true times.
+
+    The dumps of one replica become one capture; a log takes the clock of the metrics that it follows.
+    """
+    identities = identity.resolve(loaded.captures)
+    captures: list[Capture] = []
+    timed: list[bool] = []
+    dumps: dict[tuple[str, ...], list[timebase.Untimed]] = {}
     for i, capture in enumerate(loaded.captures):
-        if capture.times is None:
+        shift = identities.shifts.get(i, 0.0)
+        if shift and capture.times is not None:
+            capture.times += shift
+            capture.time_basis += f"; moved by {shift / 3600:+g} h to the clock of the metrics"
+        if timebase.has_times(capture):
+            captures.append(capture)
+            timed.append(True)
             continue
-        if i in identities.shifts and identities.shifts[i]:
-            capture.times += identities.shifts[i]
-            capture.time_basis += f"; moved by {identities.shifts[i] / 3600:+g} h to the metrics' clock"
-        if not timebase.has_times(capture):
-            names = {name for (c, _), name in identities.replica_of_local.items() if c == i}
-            groups.setdefault("\0".join(sorted(names)), []).append(i)
-    for members in groups.values():
-        dumps = [timebase.Untimed(loaded.captures[i], loaded.modified[i]) for i in members]
-        result = timebase.give_times(dumps, interval)
-        for i in members:
-            timed[i] = result
-    return timed
+        names = tuple(sorted({name for (c, _), name in identities.replica_of_local.items() if c == i}))
+        dumps.setdefault(names, []).append(timebase.Untimed(capture, loaded.modified[i]))
+    for members in dumps.values():
+        timed.append(timebase.give_times(members, interval))
+        captures.append(timebase.merge([d.capture for d in timebase.order(members)]))
+    return captures, timed
 
 
 def _store(db: duckdb.DuckDBPyConnection, capture: Capture, timed: bool) -> int:
@@ -281,17 +286,13 @@ def _worst_first(judged: list[Judged]) -> list[Judged]:
 
 
 def _report(
-    db: duckdb.DuckDBPyConnection,
-    loaded: Loaded,
-    identities: identity.Identities,
-    judged: list[Judged],
+    db: duckdb.DuckDBPyConnection, inputs: list[InputSummary], captures: list[Capture], judged: list[Judged]
 ) -> Report:
     ordered = _worst_first(judged)
     first = ordered[0] if ordered else None
     start, end = _range(db)
     step = db.execute("SELECT median(step) FROM steps").fetchone()
-    basis = "; ".join(dict.fromkeys(c.time_basis for c in loaded.captures if c.series)) or "no times"
-    inputs = [_summary(i, c, identities) for i, c in enumerate(loaded.captures)] + loaded.failed
+    basis = "; ".join(dict.fromkeys(c.time_basis for c in captures if c.series)) or "no times"
     not_evaluated = _merged([n for j in ordered for n in j.results.not_evaluated], ordered)
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -332,8 +333,8 @@ def _merged(entries: list[NotEvaluated], judged: list[Judged]) -> tuple[NotEvalu
     return tuple({n.rule: n for n in entries if n.rule not in answered}.values())
 
 
-def _summary(number: int, capture: Capture, identities: identity.Identities) -> InputSummary:
-    replicas = {name for (c, _), name in identities.replica_of_local.items() if c == number}
+def _summary(capture: Capture) -> InputSummary:
+    replicas = {identity.replica_key(series.labels)[0] for series in capture.series}
     samples = 0 if capture.values is None else int(np.size(capture.values))
     notes = capture.warnings + (conflicts([capture]) if capture.settings else [])
     return InputSummary(

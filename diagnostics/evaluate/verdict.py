@@ -30,9 +30,16 @@ def verdict(facts: Facts, ranked: list[Finding]) -> Verdict:
     if first is not None:
         second, apart = runner_up(ranked, first)
         return Verdict("findings", first.rule, second, apart, seen, _headline(first))
-    if facts.size and seen >= HEALTHY_COVERAGE:
+    if facts.size and seen >= HEALTHY_COVERAGE and _has_outcomes(facts):
         return Verdict("healthy", None, None, "", seen, _healthy(facts))
     return Verdict("insufficient-data", None, None, "", seen, _insufficient(facts, seen))
+
+
+def _has_outcomes(facts: Facts) -> bool:
+    """Whether latencies and completions were seen: a log shows limits, but neither stalls nor clients that hang up."""
+    ended = facts.has("requests_finished")
+    latency = facts.has("itl") | facts.has("ttft") | facts.has("e2e")
+    return bool((ended & latency).all())
 
 
 def _headline(first: Finding) -> str:
@@ -57,6 +64,11 @@ def _healthy(facts: Facts) -> str:
 def _insufficient(facts: Facts, seen: float) -> str:
     if not facts.size:
         return "Nothing known was found in the input, so nothing can be said about the server."
+    if seen >= HEALTHY_COVERAGE:
+        return (
+            "No limit was binding in what was seen, but a log shows neither latency nor clients that hang up;"
+            " give the engine's metrics to call it healthy."
+        )
     return (
         f"Not enough to judge: whether a limit binds was decided on {seen:.0%} of the time seen;"
         " give a metrics API, or dumps saved every few seconds."

@@ -12,9 +12,9 @@ import numpy as np
 from diagnostics.engines import flags
 from diagnostics.execute import words
 from diagnostics.execute.facts import Facts, Mask
-from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule
+from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
-from diagnostics.model.report import Regime
+from diagnostics.model.report import Reason, Regime
 from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import Provenance, Resolution
 from diagnostics.signals.settings import BUDGET_NAMES, limit
@@ -51,6 +51,8 @@ def evaluate(facts: Facts) -> Outcome:
     collapsed = _collapsed(facts) & np.isnan(count)
     if collapsed.any():
         return Fired((_from_log(facts, tuple(np.flatnonzero(collapsed).tolist())),))
+    if np.isnan(count).all():
+        return Unanswered(Reason.NOT_IN_THIS_INPUT, ("itl",), "give the engine's metrics: a log has no gaps between tokens")
     return Passed()
 
 
@@ -175,17 +177,19 @@ def _collapsed(facts: Facts) -> Mask:
 
 def _from_log(facts: Facts, hit: tuple[int, ...]) -> Draft:
     worst = hit[0]
+    known = bool(_whole_prefill(facts)[worst])
     generated, prompt = Request("generation_tokens", Stat.P50), Request("prompt_tokens", Stat.P50)
     return Draft(
-        severity=Severity.INFO,
-        role=Role.ADVICE,
+        severity=Severity.WARNING if known else Severity.INFO,
+        role=Role.CAUSE if known else Role.ADVICE,
         replicas=hit,
         window=Window(facts.observed.start, facts.observed.end, None),
         summary=f"Answers hardly move while prompts are computed on {words.replicas(facts, hit)}: "
         f"{words.number(float(facts.ask(generated)[worst]))} tokens a second in all with "
         f"{words.number(float(facts.column('running', Stat.P50)[worst]))} running",
         explanation="The lines show long prompts being computed, nothing waiting, and next to no token generated meanwhile: "
-        "running answers wait for prefill. A log has no gaps between tokens, so this stays a lead.",
+        "running answers wait for prefill. "
+        + ("Chunked prefill is off, which explains it." if known else "A log has no gaps between tokens, so this stays a lead."),
         evidence=(
             facts.evidence(worst, generated, "<", 1.0, Provenance.INFERRED),
             facts.evidence(worst, prompt, ">", 0.0),
@@ -197,8 +201,8 @@ def _from_log(facts: Facts, hit: tuple[int, ...]) -> Draft:
         margin=0.3,
         weakest=Resolution.PAIR,
         verify=(Request("itl", Stat.HIST_P99), Request("itl", Stat.HIST_P50)),
-        because="only a log",
-        confidence_cap=0.5,
+        because="only a log, and the flag" if known else "only a log",
+        confidence_cap=0.6 if known else 0.4,
     )
 
 

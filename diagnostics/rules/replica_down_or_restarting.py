@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from diagnostics.execute import words
 from diagnostics.execute.facts import Facts
-from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule
+from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
-from diagnostics.model.report import Regime
+from diagnostics.model.report import Reason, Regime
 from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import Provenance, Resolution
 from diagnostics.signals.regimes import OUTAGE_SCRAPES, OUTAGE_SECONDS
@@ -31,6 +31,10 @@ def evaluate(facts: Facts) -> Outcome:
     # Logs of several replicas without a name each hold one start; only a repetition in one of them is a restart.
     if repeated > max(1, facts.size):
         return Fired((_from_log(facts, repeated),))
+    if not (facts.has("up") | facts.has("start_time")).any():
+        return Unanswered(
+            Reason.NOT_IN_THIS_INPUT, ("up", "start_time"), "give a metrics API: a log that ends does not say why"
+        )
     return Passed()
 
 

@@ -16,6 +16,8 @@ from diagnostics.model.report import Regime, Segment
 
 # Window: at least a minute and four scrapes, centred, so that a stretch's edges are not delayed.
 HALF_WINDOW_SECONDS = 30.0
+# Scrapes on each side: at the edges of the data three neighbours and the scrape itself still make four.
+HALF_WINDOW_SCRAPES = 3.1
 MIN_SCRAPES = 4
 # A backlog: on average more than one request waits, in at least half of the scrapes. One waiting request is none.
 BACKLOG_MEAN = 1.0
@@ -39,8 +41,8 @@ PREFILL_SHARE = 0.9
 PREFILL_BUSY = 0.85
 # Steps sit at a known token budget from this share of it on (mean of all steps).
 BUDGET_SHARE = 0.75
-# A ceiling of prompt tokens per second: spread by mean over the window, for carriers without step counts.
-FLAT_SPREAD = 0.15
+# A carrier without step counts: prompt tokens were computed in this share of its lines or more.
+PROMPT_ACTIVE = 0.75
 # An outage: so many failed scrapes in a row and so many seconds; a single failed scrape is none.
 OUTAGE_SCRAPES = 2
 OUTAGE_SECONDS = 15.0
@@ -200,15 +202,15 @@ SELECT e, slot, t, step, up, start_time, cap, budget, plateau,
        sum(finished) OVER w AS finished,
        sum(generated) OVER w AS generated,
        sum(prompt) OVER w AS prompt,
-       stddev_pop(prompt) OVER w / nullif(avg(prompt) OVER w, 0) AS prompt_spread,
+       avg((prompt > 0)::INT) OVER w AS prompt_active,
        sum(step_tokens) OVER w AS step_tokens,
        sum(engine_steps) OVER w AS engine_steps,
        sum(prefill_seconds) OVER w / nullif(max(t) OVER w - min(t) OVER w, 0) AS prefill_busy,
        max(t) OVER w - min(t) OVER w AS span
 FROM f
 WINDOW w AS (PARTITION BY e ORDER BY t
-    RANGE BETWEEN greatest({HALF_WINDOW_SECONDS}, 2 * step) PRECEDING
-              AND greatest({HALF_WINDOW_SECONDS}, 2 * step) FOLLOWING)
+    RANGE BETWEEN greatest({HALF_WINDOW_SECONDS}, {HALF_WINDOW_SCRAPES} * step) PRECEDING
+              AND greatest({HALF_WINDOW_SECONDS}, {HALF_WINDOW_SCRAPES} * step) FOLLOWING)
 """
 
 _DECISION = f"""
@@ -235,8 +237,9 @@ WITH streaks AS (
     SELECT *,
         coalesce(budget IS NOT NULL AND step_size >= {BUDGET_SHARE} * budget, false) AS at_budget,
         coalesce(prefill_share >= {PREFILL_SHARE} AND prefill_busy >= {PREFILL_BUSY}, false) AS all_prefill,
-        coalesce(step_tokens IS NULL AND prompt_spread <= {FLAT_SPREAD} AND kv_held < {KV_SPARE}
-            AND prompt >= {PREFILL_SHARE} / (1 - {PREFILL_SHARE}) * generated, false) AS flat_prefill
+        -- Without step counts: nearly all tokens of the window were prompt tokens, and prompts never paused.
+        coalesce(step_tokens IS NULL AND prompt_active >= {PROMPT_ACTIVE}
+            AND prompt >= {PREFILL_SHARE} * (prompt + generated), false) AS mostly_prefill
     FROM judged
 )
 SELECT e, t, step,
@@ -245,7 +248,10 @@ SELECT e, t, step,
         WHEN n < {MIN_SCRAPES} OR n_waiting < {MIN_SCRAPES} THEN '{Regime.UNDECIDED}'
         WHEN storm THEN '{Regime.PREEMPTING}'
         WHEN backlog AND at_cap THEN '{Regime.CAP}'
-        WHEN backlog AND (at_budget OR all_prefill OR flat_prefill) THEN '{Regime.TOKEN_BUDGET}'
+        WHEN backlog AND (at_budget OR all_prefill OR (mostly_prefill AND kv_held < {KV_SPARE}))
+            THEN '{Regime.TOKEN_BUDGET}'
+        -- Prefill or memory: without step counts a full cache beside steps of prompts cannot be told apart.
+        WHEN backlog AND mostly_prefill THEN '{Regime.QUEUEING}'
         WHEN backlog AND n_kv = 0 THEN '{Regime.UNDECIDED}'
         WHEN backlog AND kv_held >= {KV_FULL} THEN '{Regime.KV_MEMORY}'
         WHEN backlog THEN '{Regime.QUEUEING}'
@@ -253,7 +259,7 @@ SELECT e, t, step,
         ELSE '{Regime.UNSATURATED}'
     END AS regime,
     CASE WHEN backlog AND at_cap THEN cap IS NULL
-         WHEN backlog AND (all_prefill OR flat_prefill) THEN NOT at_budget
+         WHEN backlog AND (all_prefill OR mostly_prefill) THEN NOT at_budget
          ELSE false END AS inferred
 FROM ruled
 """

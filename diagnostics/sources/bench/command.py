@@ -22,6 +22,8 @@ _DISTINCT = re.compile(r"\b(\d+)\s+(?:distinct|different|unique)\s+prompts?\b", 
 _SAME = re.compile(r"\b(?:same|identical|single)\s+prompt\b(?!s)", re.IGNORECASE)
 _CACHING = re.compile(r"\bprefix\s+cach(?:ing|e)\s+(on|off|enabled|disabled)\b", re.IGNORECASE)
 _TP = re.compile(r"\btp\s*=\s*(\d+)", re.IGNORECASE)
+_MAX_COMMAND = 8000
+_MAX_REMARK, _MAX_REMARKS = 400, 400
 _SEQUENCE = re.compile(r"\bseq(?:uence)?_?len(?:gth)?\s*[:=]\s*(\d+)", re.IGNORECASE)
 _INPUT_FLAGS = (
     "random-input-len",
@@ -45,8 +47,8 @@ def find_commands(text: str) -> list[dict[str, str]]:
     found = []
     joined = re.sub(r"\\\r?\n\s*", " ", text)
     for line in joined.splitlines():
-        match = _PROGRAM.search(line)
-        if match and len(line) < 8000:
+        match = _PROGRAM.search(line) if len(line) < _MAX_COMMAND else None
+        if match:
             flags = _flags(line[match.end() :])
             flags["program"] = match.group(0)
             found.append(flags)
@@ -156,6 +158,7 @@ def _apply_deployment(run: BenchRun, flags: dict[str, str]) -> None:
 
 def apply_remarks(run: BenchRun, text: str) -> None:
     """Price, identical prompts, caching and lengths out of an author's remarks; origin ``named``."""
+    text = "\n".join(line[:_MAX_REMARK] for line in text.splitlines()[:_MAX_REMARKS])
     price = _PRICE.search(text)
     if price:
         machines = count(price.group(3)) or 1

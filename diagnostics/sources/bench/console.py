@@ -16,7 +16,7 @@ from diagnostics.sources.bench.values import add_stat, derive, number
 FORMAT = "console"
 HINTS: tuple[str, ...] = ()
 _TITLE = re.compile(
-    r"={3,80}\s{0,20}(?:Serving Benchmark Result|Offline Throughput Benchmark Result)\s{0,20}={3}"
+    r"={3}[ \t]{0,20}(?:Serving Benchmark Result|Offline Throughput Benchmark Result)[ \t]{0,20}={3}"
 )
 _CLOSE = re.compile(r"^[\s>|#]*={20,}\s*$")
 _LABEL = re.compile(r"^[\s>|#]*([A-Za-z][\w .+/%-]*?(?:\s*\([^()]*\))*)\s*:\s+(\S.*?)\s*$")
@@ -27,8 +27,8 @@ _THROUGHPUT = re.compile(
 _REMARKED_RATE = re.compile(
     r"^[^\w\n]*result\W{1,9}([\d.]+)\s*(?:requests|req)/s\b", re.IGNORECASE | re.MULTILINE
 )
-_LATENCY = re.compile(r"^\s*Avg latency:\s*([\d.]+)\s*seconds", re.MULTILINE)
-_LATENCY_PERCENTILE = re.compile(r"^\s*(\d{1,2})% percentile latency:\s*([\d.]+)\s*seconds", re.MULTILINE)
+_LATENCY = re.compile(r"^[ \t]*Avg latency:\s*([\d.]+)\s*seconds", re.MULTILINE)
+_LATENCY_PERCENTILE = re.compile(r"^[ \t]*(\d{1,2})% percentile latency:\s*([\d.]+)\s*seconds", re.MULTILINE)
 _LOG_LINE = re.compile(r"^\W*(?:\([^)]*\)\s*)?(?:DEBUG|INFO|WARNING|ERROR)\b|^\[?\d{4}-\d\d-\d\d")
 _MAX_BLOCK_LINES = 120
 _MAX_FOREIGN_LINES = 15
@@ -84,9 +84,13 @@ def _block_end(lines: list[str], i: int) -> int | None:
         if _CLOSE.match(lines[j]):
             return j + 1
         match = _LABEL.match(lines[j][:_MAX_LINE])
-        if match and not _LOG_LINE.match(lines[j]) and apply_label(_scratch(), BenchStep(), *match.groups()):
+        if match and not _is_log(lines[j]) and apply_label(_scratch(), BenchStep(), *match.groups()):
             last = j
     return last + 1
+
+
+def _is_log(line: str) -> bool:
+    return _LOG_LINE.match(line[:_MAX_LINE]) is not None
 
 
 def _scratch() -> BenchRun:
@@ -134,7 +138,7 @@ def _after(text: str, blocks: list[Block]) -> str:
 
 
 def _has_words(text: str) -> bool:
-    return any(line.strip() and not _LOG_LINE.match(line) for line in text.splitlines())
+    return any(line.strip() and not _is_log(line) for line in text.splitlines())
 
 
 def _read_block(source: str, block: Block, command: dict[str, str] | None, remarks: str) -> BenchRun:
@@ -154,7 +158,7 @@ def _read_block(source: str, block: Block, command: dict[str, str] | None, remar
         apply_command(run, step, command)
     if step.load_mode == "offline" and step.requested and step.rps:
         derive(step, "duration_s", step.requested / step.rps)
-    apply_remarks(run, "\n".join(line for line in remarks.splitlines() if not _LOG_LINE.match(line)))
+    apply_remarks(run, "\n".join(line for line in remarks.splitlines() if not _is_log(line)))
     apply_name(run, source)
     return run
 
@@ -163,7 +167,7 @@ def _fill_serving(run: BenchRun, step: BenchStep, text: str) -> None:
     unknown: list[str] = []
     for line in text.splitlines():
         match = _LABEL.match(line[:_MAX_LINE])
-        if match and not _LOG_LINE.match(line) and not apply_label(run, step, match.group(1), match.group(2)):
+        if match and not _is_log(line) and not apply_label(run, step, match.group(1), match.group(2)):
             unknown.append(match.group(1).strip())
     if "Accept length" in text or "Max request concurrency" in text or "Traffic request rate" in text:
         run.tool = "sglang bench_serving"

@@ -97,7 +97,8 @@ def test_speculation_section() -> None:
 def test_throughput_line_with_remarks() -> None:
     text = (
         "$ VLLM_USE_V1=1 python benchmarks/benchmark_throughput.py --model org/m --num-prompts 1000 "
-        "--input-len 128 --output-len 128\n# dataset: 1 distinct prompt repeated 1000 times, prefix caching on (default)\n"
+        "--input-len 128 --output-len 128\n"
+        "# dataset: 1 distinct prompt repeated 1000 times, prefix caching on (default)\n"
         "Throughput: 151.99 requests/s, 38910.45 total tokens/s, 19455.23 output tokens/s\n"
     )
     (run,) = runs_in(text, "pasted.txt", expect="console")
