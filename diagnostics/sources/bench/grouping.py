@@ -43,8 +43,8 @@ IDENTITY = (
     "multi_turn",
     "ignore_eos",
 )
-INPUT_LENGTH_RATIO = 1.25
-OUTPUT_LENGTH_RATIO = 2.0
+FIXED_LENGTH_RATIO = 1.05
+MIXED_LENGTH_RATIO = 2.0
 MAX_AGE_SPREAD_S = 24 * 3600
 _DATES = ("%Y%m%d-%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f")
 
@@ -96,9 +96,14 @@ def _by_length(runs: list[BenchRun]) -> list[list[BenchRun]]:
 
 
 def _same_lengths(a: BenchRun, b: BenchRun) -> bool:
-    for metric, limit in (("input_len", INPUT_LENGTH_RATIO), ("output_len", OUTPUT_LENGTH_RATIO)):
+    if a.multi_turn and b.multi_turn:
+        return True  # a session's prompts grow with every answer, and faster steps see fewer of them
+    for metric in ("input_len", "output_len"):
         one, other = _mean_length(a, metric), _mean_length(b, metric)
-        if one and other and max(one, other) / min(one, other) > limit:
+        if not one or not other:
+            continue
+        constant = metric == "input_len" and one.is_integer() and other.is_integer()
+        if max(one, other) / min(one, other) > (FIXED_LENGTH_RATIO if constant else MIXED_LENGTH_RATIO):
             return False
     return True
 
@@ -160,7 +165,8 @@ def load_of(step: BenchStep) -> tuple[float, ...]:
     level = step.concurrency_cap or step.batch_size or (step.requested or step.completed or 0)
     if step.load_mode in ("open", "open-capped"):
         level = step.concurrency_cap or 0
-    return (rate, float(level), lengths)
+    shape = (float(step.extra.get(key) or 0) for key in ("n_prompt", "n_gen", "n_depth"))
+    return (rate, float(level), lengths, *shape)
 
 
 def _number(steps: list[BenchStep]) -> None:

@@ -110,3 +110,11 @@ def test_report_has_the_closed_shape() -> None:
 def test_missing_step_is_an_error() -> None:
     with pytest.raises(InputError, match="no step 7"):
         write_llmd_report_v02(one(cap=2), 7)
+
+
+def test_sessions_of_unlike_length_are_one_sweep() -> None:
+    long = one(rate=2.0, multi_turn=True)
+    long.steps[0].stats = [
+        replace(s, value=s.value * 3) if s.metric == "input_len" else s for s in long.steps[0].stats
+    ]
+    assert len(group_steps([one(rate=1.0, multi_turn=True), long])) == 1
