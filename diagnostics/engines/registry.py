@@ -69,6 +69,23 @@ def engine_of(name: str) -> str | None:
     return None
 
 
-def native_names() -> list[str]:
-    """Every sample name worth asking a metrics API for."""
-    return sorted({*_lookup(), *_infos()})
+def names_to_fetch(quantiles: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
+    """Sample names worth asking a metrics API for.
+
+    Args:
+        quantiles: signals of which buckets are wanted.
+
+    Returns:
+        (gauges, counters, sums and counts; for each of the signals its bucket names).
+    """
+    plain: set[str] = set()
+    buckets: dict[str, list[str]] = {signal: [] for signal in quantiles}
+    for name, uses in _lookup().items():
+        if ":log:" in name or name in ("up", "process_start_time_seconds"):
+            continue
+        for _, metric, part in uses:
+            if part != "bucket":
+                plain.add(name)
+            elif metric.signal in buckets:
+                buckets[metric.signal].append(name)
+    return sorted(plain | set(_infos())), [sorted(names) for names in buckets.values()]
