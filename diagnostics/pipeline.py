@@ -236,7 +236,9 @@ def _deployments(
         db.execute("SELECT e, count(DISTINCT t) FROM points WHERE NOT timed GROUP BY e").fetchall()
     )
     start, end = _range(db)
-    events = [event for capture in captures for event in capture.events]
+    events = [
+        replace(event, labels={**event.labels, "input": capture.source}) for capture in captures for event in capture.events
+    ]
     result = []
     for name in dict.fromkeys(e.deployment for e in identities.entities):
         members = [e for e in identities.entities if e.deployment == name]

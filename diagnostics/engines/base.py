@@ -54,7 +54,8 @@ class Engine:
         infos: metrics whose labels are settings.
         not_exported: canonical signals that this engine never publishes, with where to look instead.
         options: setting names as this engine spells them, by canonical meaning.
-        start_time_metric: the metric that tells when the process began.
+        at_finish: signals whose counters move only when a request finishes, so that a flat one is no stall.
+        serves: whether it is a serving engine; an exporter beside one is none.
     """
 
     name: str
@@ -64,3 +65,5 @@ class Engine:
     infos: tuple[InfoMetric, ...] = ()
     not_exported: dict[str, str] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
+    at_finish: frozenset[str] = frozenset()
+    serves: bool = True

@@ -12,5 +12,8 @@ ENGINE = Engine(
     metrics=(
         Metric("up", "up", Kind.GAUGE),
         Metric("process_start_time_seconds", "start_time", Kind.GAUGE),
+        # Of the API server only: engine core and workers are processes of their own.
+        Metric("process_cpu_seconds_total", "process_cpu", Kind.COUNTER),
     ),
+    serves=False,
 )

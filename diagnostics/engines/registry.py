@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from diagnostics.engines import process, sglang, tgi, vllm
+from diagnostics.engines import dcgm, llamacpp, lmdeploy, process, sglang, tgi, trtllm, vllm
 from diagnostics.engines.base import Engine, InfoMetric, Metric
 
-ENGINES: tuple[Engine, ...] = (vllm.ENGINE, sglang.ENGINE, tgi.ENGINE, process.ENGINE)
+ENGINES: tuple[Engine, ...] = (
+    vllm.ENGINE,
+    sglang.ENGINE,
+    tgi.ENGINE,
+    trtllm.ENGINE,
+    llamacpp.ENGINE,
+    lmdeploy.ENGINE,
+    dcgm.ENGINE,
+    process.ENGINE,
+)
 
 _SUFFIXES = ("_bucket", "_sum", "_count")
 _ALIAS = re.compile(r"^(?:ray_)?(vllm|sglang|lmdeploy)[:_]")
@@ -64,7 +73,7 @@ def engine_of(name: str) -> str | None:
     """The engine whose metrics begin like this name; None for names every exporter has."""
     known = canonical_name(name)
     for engine in ENGINES:
-        if engine.name != "process" and known.startswith(engine.prefixes):
+        if engine.serves and known.startswith(engine.prefixes):
             return engine.name
     return None
 

@@ -55,7 +55,11 @@ def render(report: Report, *, colour: bool = False, width: int | None = None) ->
 
 def clock(seconds: float | None) -> str:
     """A moment in UTC, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S") if seconds is not None else "unknown"
+    return (
+        datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        if seconds is not None
+        else "unknown"
+    )
 
 
 def _wrap(text: str, columns: int, indent: str = "", first: str | None = None) -> list[str]:
@@ -167,7 +171,9 @@ def _remarks(report: Report, columns: int) -> Iterator[str]:
 def _rest(report: Report, columns: int) -> Iterator[str]:
     yield ""
     if report.passed:
-        yield from _wrap(f"Checked and fine ({len(report.passed)}): {', '.join(report.passed)}.", columns, "  ", "")
+        yield from _wrap(
+            f"Checked and fine ({len(report.passed)}): {', '.join(report.passed)}.", columns, "  ", ""
+        )
     if report.not_evaluated:
         listed = "; ".join(f"{n.rule} ({n.reason.value})" for n in report.not_evaluated)
         yield from _wrap(f"Could not be checked ({len(report.not_evaluated)}): {listed}.", columns, "  ", "")

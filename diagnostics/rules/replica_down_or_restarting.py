@@ -6,6 +6,8 @@ requests are lost and its peers carry its load. A single failed scrape is no out
 
 from __future__ import annotations
 
+from collections import Counter
+
 from diagnostics.execute import words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
@@ -22,14 +24,10 @@ def evaluate(facts: Facts) -> Outcome:
     hit = tuple(i for i in range(facts.size) if down[i] > 0 or facts.courses[i].restarts)
     if hit:
         return Fired((_draft(facts, hit),))
-    starts = [e for e in facts.events if e.kind == "startup"]
-    by_source: dict[tuple[tuple[str, str], ...], int] = {}
-    for event in starts:
-        identity = tuple(sorted(event.labels.items()))
-        by_source[identity] = by_source.get(identity, 0) + 1
-    repeated = max(by_source.values(), default=0)
-    # Logs of several replicas without a name each hold one start; only a repetition in one of them is a restart.
-    if repeated > max(1, facts.size):
+    # Logs of several replicas each hold one start; only a repetition of one replica in one of them is a restart.
+    starts = Counter(tuple(sorted(e.labels.items())) for e in facts.events if e.kind == "startup")
+    repeated = max(starts.values(), default=0)
+    if repeated > 1:
         return Fired((_from_log(facts, repeated),))
     if not (facts.has("up") | facts.has("start_time")).any():
         return Unanswered(

@@ -25,6 +25,11 @@ _START_DECIMALS = 2
 # Best correlation below which a log is not taken for the replica with that throughput.
 _ALIGNED = 0.6
 _HALF_HOUR = 1800.0
+_CUT_OFF_SECONDS = 0.5
+# Points that two courses must share to be compared.
+MIN_ALIGNED = 4
+
+Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -147,61 +152,54 @@ def _values_of(capture: Capture, index: int) -> set[float]:
     return {round(float(v), _START_DECIMALS) for v in np.unique(capture.values[capture.series_of == index])}
 
 
-def _activity(capture: Capture, key: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(times, generated tokens per second) of one replica in one capture; empty when unknown."""
-    empty = np.empty(0)
-    if capture.series_of is None or capture.times is None or capture.values is None:
-        return empty, empty
+def _activity(capture: Capture, key: str) -> tuple[Array, Array] | None:
+    """Times and generated tokens of one replica in one capture: a running total, or a log's printed rates."""
     names = ("generation_throughput", "generation_tokens_total")
+    if capture.series_of is None or capture.times is None or capture.values is None:
+        return None
     for index, series in enumerate(capture.series):
         if series.name.endswith(names) and replica_key(series.labels)[0] == key:
             mask = capture.series_of == index
             times, values = capture.times[mask], capture.values[mask]
+            if len(times) < MIN_ALIGNED or np.isnan(times).any():
+                return None
             if series.name.endswith("_total"):
-                if len(times) < 3:
-                    return empty, empty
-                rates = np.maximum(np.diff(values), 0) / np.maximum(np.diff(times), 1e-9)
-                return times[1:], rates
+                growth = np.diff(values, prepend=values[0])
+                values = np.cumsum(np.where(growth < 0, values, growth))
             return times, values
-    return empty, empty
+    return None
 
 
-def alignment(
-    log: tuple[NDArray[np.float64], NDArray[np.float64]], metrics: tuple[NDArray[np.float64], NDArray[np.float64]]
-) -> tuple[float, float]:
+def alignment(log: tuple[Array, Array] | None, metrics: tuple[Array, Array] | None) -> tuple[float, float]:
     """How well a log's throughput follows a metric's, and the seconds to add to the log's clock.
 
-    Zones differ by multiples of half an hour, so only such shifts are tried.
+    Zones differ by multiples of half an hour, so only such shifts are tried. A log prints whole seconds, cut off, so
+    its lines are taken to lie half a second later.
+
+    Args:
+        log: times and printed tokens per second.
+        metrics: times and a running total of tokens.
 
     Returns:
-        (best correlation, shift); (-1, 0) when the two never overlap.
+        (correlation, shift); (-1, 0) when they cannot be compared.
     """
-    (lt, lv), (mt, mv) = log, metrics
-    if len(lt) < 4 or len(mt) < 4 or np.isnan(lt).any():
+    if log is None or metrics is None:
         return -1.0, 0.0
+    (lt, rates), (mt, total) = log, metrics
+    spacing = np.diff(lt, prepend=lt[0] - float(np.median(np.diff(lt))))
     middle = (mt[0] + mt[-1] - lt[0] - lt[-1]) / 2
     best = (-1.0, 0.0)
     for shift in {0.0, round(middle / _HALF_HOUR) * _HALF_HOUR}:
-        moved = lt + shift
-        inside = (moved >= mt[0]) & (moved <= mt[-1])
-        if inside.sum() < 4:
+        ends = lt + shift + _CUT_OFF_SECONDS
+        inside = (ends - spacing >= mt[0]) & (ends <= mt[-1]) & (spacing > 0)
+        if inside.sum() < MIN_ALIGNED:
             continue
-        spacing = float(np.median(np.diff(lt)))
-        smooth = _window_means(mt, mv, moved[inside], spacing)
-        best = max(best, (_correlation(lv[inside], smooth), shift))
+        grown = np.interp(ends[inside], mt, total) - np.interp(ends[inside] - spacing[inside], mt, total)
+        best = max(best, (_correlation(rates[inside], grown / spacing[inside]), shift))
     return best
 
 
-def _window_means(
-    times: NDArray[np.float64], values: NDArray[np.float64], ends: NDArray[np.float64], width: float
-) -> NDArray[np.float64]:
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    hi, lo = np.searchsorted(times, ends, "right"), np.searchsorted(times, ends - width, "right")
-    counts = np.maximum(hi - lo, 1)
-    return np.asarray((total[hi] - total[lo]) / counts)
-
-
-def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+def _correlation(a: Array, b: Array) -> float:
     if np.std(a) == 0 or np.std(b) == 0:
         return 0.0
     return float(np.corrcoef(a, b)[0, 1])
@@ -242,25 +240,32 @@ def _join_by_keys(places: list[Local], union: _Union) -> None:
 
 
 def _join_logs(captures: list[Capture], places: list[Local], union: _Union) -> dict[int, float]:
-    """Give each log that names no replica the one whose throughput it follows; returns clock shifts by capture."""
+    """Give each log that names no replica the one whose throughput it follows; returns clock shifts by capture.
+
+    The best pairs are joined first, and a replica takes one log only.
+    """
     shifts: dict[int, float] = {}
+    logs = [i for i, p in enumerate(places) if captures[p.capture].kind is InputKind.LOG and captures[p.capture].series]
     metrics = [i for i, p in enumerate(places) if captures[p.capture].kind is not InputKind.LOG]
-    roots = {union.root(i) for i in metrics if captures[places[i].capture].series}
-    for i, place in enumerate(places):
-        capture = captures[place.capture]
-        if capture.kind is not InputKind.LOG or not capture.series:
-            continue
-        log = _activity(capture, place.key)
-        joined = [j for j in metrics if union.root(j) == union.root(i)]
-        scores = [
-            (*alignment(log, _activity(captures[places[j].capture], places[j].key)), j) for j in joined or metrics
-        ]
-        good = max(scores, default=(-1.0, 0.0, -1))
-        if good[0] >= _ALIGNED:
-            shifts[place.capture] = good[1]
-            union.join(i, good[2])
-        elif not joined and not place.key and len(roots) == 1 and _only_log(captures, places, i):
-            union.join(i, metrics[0])
+    scored = []
+    for i in logs:
+        log = _activity(captures[places[i].capture], places[i].key)
+        for j in metrics:
+            score, shift = alignment(log, _activity(captures[places[j].capture], places[j].key))
+            scored.append((score, shift, i, j))
+    taken: dict[int, int] = {}
+    for score, shift, i, j in sorted(scored, key=lambda s: -s[0]):
+        known = union.root(i) == union.root(j)
+        free = places[i].capture not in shifts and taken.get(union.root(j), i) == i and not places[i].key
+        if score >= _ALIGNED and (known or free):
+            shifts.setdefault(places[i].capture, shift)
+            union.join(i, j)
+            taken[union.root(j)] = i
+    roots = {union.root(j) for j in metrics if captures[places[j].capture].series}
+    for i in logs:
+        alone = len(roots) == 1 and _only_log(captures, places, i) and not places[i].key
+        if places[i].capture not in shifts and alone and union.root(i) not in roots:
+            union.join(i, next(j for j in metrics if union.root(j) in roots))
     return shifts
 
 
@@ -371,8 +376,8 @@ def _model(replica: Replica, common: str) -> str:
 def _deployment_name(model: str, replica: Replica, models: set[tuple[str, str, str]]) -> str:
     """The model; with namespace and job where one model is served by several."""
     short = model.rstrip("/").rsplit("/", 1)[-1] or model
-    same = [key for key in models if key[2] == model]
-    if len(same) < 2:
+    same = [key for key in models if key[2] == model and (key[0] or key[1])]
+    if len(same) < 2 or not (replica.namespace or replica.job):
         return short
     return "/".join(part for part in (replica.namespace, replica.job, short) if part)
 

@@ -15,7 +15,6 @@ import numpy as np
 from diagnostics.engines import registry
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind, Provenance, Series, Setting
-from diagnostics.sources.config.remarks import read_remark
 
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_.:]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAMPLE = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?\s+[-+0-9.eEInfNa]+(\s+[-+0-9.eE]+)?\s*(#.*)?$")
@@ -23,6 +22,7 @@ _ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 _ESCAPE = re.compile(r'\\[\\"n]')
 # 1e11 s is the year 5138: larger stamps are milliseconds (text format 0.0.4), smaller are seconds (OpenMetrics).
 _MILLISECONDS = 1e11
+_COMMENTS = ("# HELP ", "# TYPE ", "# UNIT ", "# EOF")
 _NONE_WORDS = frozenset({"", "None", "none", "null"})
 
 
@@ -123,7 +123,8 @@ def read_exposition(source: str, lines: Iterable[str]) -> Capture:
     builder = _Builder(capture)
     for number, line in enumerate(_stripped(lines), start=1):
         if line.startswith("#"):
-            capture.settings.extend(read_remark(line))
+            if not line.startswith(_COMMENTS):
+                capture.settings.extend(_remark(line))
         elif line:
             builder.line(line, number)
     if not builder.index:
@@ -135,6 +136,13 @@ def read_exposition(source: str, lines: Iterable[str]) -> Capture:
         capture.kind = InputKind.OPENMETRICS
     describe(capture)
     return capture
+
+
+def _remark(line: str) -> list[Setting]:
+    """What a person wrote into a dump about the run."""
+    from diagnostics.sources.config.remarks import read_remark  # noqa: PLC0415  few dumps hold a remark
+
+    return read_remark(line)
 
 
 def _stripped(lines: Iterable[str]) -> Iterator[str]:

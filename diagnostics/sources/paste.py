@@ -14,7 +14,7 @@ from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind, Provenance, Setting
 from diagnostics.sources.bench import reader as bench
 from diagnostics.sources.config import manifest
-from diagnostics.sources.config.command import find_commands, read_command
+from diagnostics.sources.config.command import CommandSettings, find_commands, read_command
 from diagnostics.sources.config.remarks import is_remark, read_remark
 from diagnostics.sources.exposition import read_exposition
 from diagnostics.sources.logs import reader as logs
@@ -36,13 +36,16 @@ def read_paste(source: str, text: str, timezone: tzinfo | None = None) -> Captur
     parts: list[Capture] = []
     if metrics:
         parts.append(read_exposition(source, metrics))
-    settings, notices = _settings(text, others)
+    said_so = _settings(text, others)
+    settings = said_so.settings
     log_lines = [line for line in others if not line.lstrip().startswith(("$ ", "# "))]
     if logs.recognise(log_lines) is not None:
         parts.append(logs.read_log(source, log_lines, timezone=timezone))
     whole = _joined(source, parts)
     whole.settings.extend(settings)
-    whole.warnings.extend(notices)
+    whole.warnings.extend(said_so.notices)
+    whole.engine = whole.engine or said_so.engine
+    whole.engine_version = whole.engine_version or said_so.engine_version
     _add_runs(whole, text)
     said = ", ".join(
         f"{count} {what}"
@@ -64,27 +67,30 @@ def _is_metric_name(line: str) -> bool:
     return ":" in name or "_" in name or "{" in line
 
 
-def _settings(text: str, lines: list[str]) -> tuple[list[Setting], list[str]]:
-    """Settings of commands, manifests and remarks, with notices on flags."""
-    settings: list[Setting] = []
-    notices: list[str] = []
+def _settings(text: str, lines: list[str]) -> CommandSettings:
+    """Settings of commands, manifests and remarks, with notices on flags and the engine that a command starts."""
+    said = CommandSettings()
     if manifest.recognise(text):
         found = manifest.read_manifest(text, "manifest")
-        settings.extend(found.settings)
-        notices.extend(found.notices)
+        said.settings.extend(found.settings)
+        said.notices.extend(found.notices)
+        said.engine = found.engine
     else:
         for command in find_commands(text):
             read = read_command(command.text, "launch command")
-            settings.extend(read.settings)
-            notices.extend(read.notices)
+            said.settings.extend(read.settings)
+            said.notices.extend(read.notices)
             if read.model:
-                settings.append(Setting("model", read.model, Provenance.CONFIGURED, "launch command"))
+                said.settings.append(Setting("model", read.model, Provenance.CONFIGURED, "launch command"))
+            if read.engine and not read.engine.startswith("bench:"):
+                said.engine = said.engine or read.engine
+                said.engine_version = said.engine_version or read.engine_version
     for line in lines:
         if is_remark(line):
-            settings.extend(read_remark(line))
+            said.settings.extend(read_remark(line))
         elif "#" in line and line.lstrip().startswith("$"):
-            settings.extend(read_remark("#" + line.split("#", 1)[1]))
-    return settings, notices
+            said.settings.extend(read_remark("#" + line.split("#", 1)[1]))
+    return said
 
 
 def _add_runs(capture: Capture, text: str) -> None:

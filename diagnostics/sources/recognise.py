@@ -68,10 +68,13 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
         raise InputError(
             content.source, "line 1", "is an HTML page, not metrics", "check the address: a login page or a proxy?"
         )
-    if looks_like_exposition(lines) and not _has_commands(lines):
+    foreign = _foreign_to_metrics(lines)
+    if looks_like_exposition(lines) and not _has_commands(lines) and not foreign:
         return read_exposition(content.source, content.lines())
     from diagnostics.sources.logs import reader as logs  # noqa: PLC0415  loaded only when a log may be there
 
+    if looks_like_exposition(lines) and not _has_commands(lines) and logs.recognise(foreign) is None:
+        return read_exposition(content.source, content.lines())
     if _is_pure_log(lines) and logs.recognise(lines) is not None:
         return logs.read_log(content.source, content.lines(), timezone=options.timezone)
     if (found := _read_bench(content)) is not None:
@@ -89,6 +92,11 @@ def looks_like_markup(lines: list[str]) -> bool:
 
 def _has_commands(lines: list[str]) -> bool:
     return any(line.lstrip().startswith("$ ") for line in lines)
+
+
+def _foreign_to_metrics(lines: list[str]) -> list[str]:
+    """Lines that are neither a sample nor a comment."""
+    return [line for line in lines if line.strip() and line[0] != "#" and not looks_like_exposition([line])]
 
 
 def _is_pure_log(lines: list[str]) -> bool:

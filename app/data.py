@@ -1,0 +1,251 @@
+"""Where pages get their reports. The only module that runs a diagnosis; results are cached, and bounded in number."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import streamlit as st
+
+from app.settings import Settings, current
+from app.telemetry import TELEMETRY
+from diagnostics.model.errors import InputError, OptionError
+from diagnostics.model.report import Diagnosis, InputSummary, Report
+from diagnostics.options import Options
+
+Kind = Literal["sample", "inputs", "live", "upload", "paste"]
+REFRESH_SECONDS = 15
+"""How often a live source is read again while somebody looks at it."""
+_KEPT = 8
+_GATE = threading.BoundedSemaphore(max(1, os.cpu_count() or 1))
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that can be diagnosed; ``key`` stands for it in addresses."""
+
+    key: str
+    title: str
+    kind: Kind
+    inputs: tuple[str, ...]
+
+    @property
+    def live(self) -> bool:
+        """Whether its data grows while one looks."""
+        return any(i.startswith(("http://", "https://")) for i in self.inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A diagnosis, or the reason why there is none."""
+
+    diagnosis: Diagnosis | None
+    error: str = ""
+    made_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Content that a person gave, by name. Kept in the session, never on disk for longer than a diagnosis."""
+
+    name: str
+    content: bytes
+
+
+def sources() -> tuple[Source, ...]:
+    """What everybody may choose: the inputs of the start, else the samples; then the addresses that people connected."""
+    settings = current()
+    given = settings.inputs
+    if given:
+        title = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+        fixed: tuple[Source, ...] = (Source("inputs", title, "inputs", given),)
+    else:
+        fixed = samples(settings)
+    return (*fixed, *(Source(a, a, "live", (a,)) for a in _connected()))
+
+
+def samples(settings: Settings) -> tuple[Source, ...]:
+    """The sample data; empty where there is none."""
+    file = settings.samples / "index.toml"
+    try:
+        entries = tomllib.loads(file.read_text("utf-8")).get("sample", [])
+    except (OSError, tomllib.TOMLDecodeError):
+        return ()
+    found = []
+    for entry in entries:
+        folder, title = str(entry.get("folder", "")), str(entry.get("title", ""))
+        path = settings.samples / folder
+        if folder and path.is_dir() and path.resolve().is_relative_to(settings.samples.resolve()):
+            found.append(Source(folder, title or folder, "sample", (str(path),)))
+    return tuple(found)
+
+
+@st.cache_resource(show_spinner=False)
+def _connections() -> list[str]:
+    return []
+
+
+def _connected() -> tuple[str, ...]:
+    return tuple(_connections())
+
+
+def connect(address: str) -> str | None:
+    """Make an address available to choose.
+
+    Returns:
+        Why it may not be read, or None when it may.
+    """
+    if not current().may_read(address):
+        return (
+            "This server may not read that address. Whoever runs it can allow it: start it with --allow and the address."
+            if address.startswith(("http://", "https://"))
+            else "Write the address like http://prometheus:9090, without a password in it."
+        )
+    known = _connections()
+    if address not in known:
+        known.append(address)
+        del known[:-20]
+    return None
+
+
+def find(key: str | None) -> Source | None:
+    """The source of a key; the first one without a key; None when there is none.
+
+    An address in a link is only followed when it was named at the start or connected by a person before.
+    """
+    offered = sources()
+    if key is None:
+        return offered[0] if offered else None
+    found = next((s for s in offered if s.key == key), None)
+    if found is None and key.startswith(("http://", "https://")):
+        settings = current()
+        if replace(settings, local=False).may_read(key):
+            return Source(key, key, "live", (key,))
+    return found
+
+
+def outcome(source: Source, *, since: float, select: str, start: float | None, end: float | None) -> Outcome:
+    """Diagnose a source, or recall its diagnosis.
+
+    Args:
+        source: what to diagnose.
+        since: seconds to look back, for live sources.
+        select: PromQL matchers, for live sources.
+        start, end: Unix seconds instead of ``since``, for live sources.
+    """
+    options = current().options
+    stamp: tuple[float, ...]
+    if source.live:
+        options = replace(options, since=since, select=select or options.select, start=start, end=end)
+        stamp = (time.time() // REFRESH_SECONDS,) if end is None else (end,)
+    else:
+        stamp = _stamp(source.inputs)
+    key = repr((source.inputs, stamp, since, select, start, end) if source.live else (source.inputs, stamp))
+    return _recalled(key, source.inputs, options)
+
+
+def _stamp(inputs: Sequence[str]) -> tuple[float, ...]:
+    """Changes when a file changes."""
+    files = [f for i in inputs for f in ([Path(i)] if not Path(i).is_dir() else sorted(Path(i).rglob("*")))]
+    stats = [f.stat() for f in files if f.exists()]
+    return (len(stats), sum(s.st_size for s in stats), max((s.st_mtime for s in stats), default=0.0))
+
+
+@st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=1800)
+def _recalled(key: str, _inputs: tuple[str, ...], _options: Options) -> Outcome:
+    return run(_inputs, _options)
+
+
+def run(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> Outcome:
+    """Diagnose now, a bounded number at a time; an unusable input and a fault of this program become an outcome."""
+    from diagnostics.pipeline import diagnose  # noqa: PLC0415  loaded beside the server, not before it listens
+
+    with _GATE:
+        began = time.perf_counter()
+        try:
+            made = diagnose(list(inputs), options, stdin=stdin, charts=True)
+        except (InputError, OptionError) as error:
+            TELEMETRY.failed(time.perf_counter() - began, unusable=True)
+            return Outcome(None, str(error), time.time())
+        except Exception as error:
+            TELEMETRY.failed(time.perf_counter() - began, unusable=False)
+            _LOG.exception("a diagnosis failed")
+            said = f"The diagnosis failed inside this program ({type(error).__name__}). The log of the server says where."
+            return Outcome(None, said, time.time())
+        TELEMETRY.diagnosed(time.perf_counter() - began, made.report)
+    return Outcome(made, made_at=time.time())
+
+
+def run_given(files: Sequence[Named], pasted: str) -> Outcome:
+    """Diagnose what a person uploaded or pasted. Files live on disk only while they are read."""
+    options = current().options
+    with tempfile.TemporaryDirectory(prefix="diagnose-") as folder:
+        for number, file in enumerate(files):
+            place = Path(folder) / f"{number:03d}"
+            place.mkdir()
+            (place / (Path(file.name).name or "file")).write_bytes(file.content)
+        inputs = [folder] if files else []
+        if pasted.strip():
+            inputs.append("-")
+        made = run(inputs, options, pasted.encode() if pasted.strip() else None)
+    return _without_folder(made, folder)
+
+
+def _without_folder(made: Outcome, folder: str) -> Outcome:
+    """The outcome with the names that people gave, in place of where the files lay."""
+
+    def named(text: str) -> str:
+        for prefix in (folder + os.sep, folder):
+            text = text.replace(prefix, "")
+        head, slash, rest = text.partition("/")
+        return rest if slash and head.isdigit() and len(head) == 3 else text
+
+    def cleaned(entry: InputSummary) -> InputSummary:
+        warnings = tuple(named(w) for w in entry.warnings)
+        return replace(entry, source=named(entry.source), recognised=named(entry.recognised), warnings=warnings)
+
+    if made.diagnosis is None:
+        return replace(made, error=named(made.error))
+    report = made.diagnosis.report
+    report = replace(report, inputs=tuple(cleaned(i) for i in report.inputs))
+    return replace(made, diagnosis=replace(made.diagnosis, report=report))
+
+
+def narrowed(diagnosis: Diagnosis, deployment: str | None, replica: str | None) -> Diagnosis:
+    """The part of a diagnosis that is about one deployment, one replica, or both."""
+    report = diagnosis.report
+    if deployment and len(report.deployments) > 1 and any(d.name == deployment for d in report.deployments):
+        report = _of_deployment(report, deployment)
+    if not replica or all(r.replica != replica for r in report.regimes):
+        return replace(diagnosis, report=report)
+    report = replace(
+        report,
+        findings=tuple(f for f in report.findings if not f.scope.replicas or replica in f.scope.replicas),
+        regimes=tuple(r for r in report.regimes if r.replica == replica),
+        time_to_first_token=tuple(t for t in report.time_to_first_token if t.replica == replica),
+    )
+    return Diagnosis(report, tuple(s for s in diagnosis.series if s.replica == replica))
+
+
+def _of_deployment(report: Report, name: str) -> Report:
+    """The report with one deployment's findings; the verdict is of this deployment."""
+    chosen = next(d for d in report.deployments if d.name == name)
+    findings = tuple(f for f in report.findings if f.scope.deployment == name)
+    verdict = report.verdict
+    if report.deployments[0].name != name:
+        first = next((f for f in findings if f.severity.rank < 2), None)
+        calm = "Nothing is wrong here" if chosen.status == "healthy" else "Too little was seen here to judge"
+        verdict = replace(
+            verdict, status=chosen.status, primary=first.rule if first else None, runner_up=None, told_apart_by="",
+            headline=first.summary if first else f"{calm}: {chosen.name}.",
+        )  # fmt: skip
+    return replace(report, deployments=(chosen,), findings=findings, verdict=verdict)

@@ -1,0 +1,95 @@
+"""Parts that several pages lay out: finding cards, and what was and was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import streamlit as st
+
+from app import charts, words
+from app.frame import Opened
+from diagnostics.model.findings import Finding, Severity
+from diagnostics.reports.cards import FindingCard, RemedyLine, checked_card, finding_cards, unchecked_card
+from diagnostics.reports.charts import finding_figure
+
+_REMEDIES_SHOWN = 3
+
+
+def findings(opened: Opened, slugs: Collection[str] | None = None) -> int:
+    """Finding cards, worst first, and below them what is worth knowing and does not hurt.
+
+    Args:
+        opened: what the page shows.
+        slugs: only these rules; None shows all.
+
+    Returns:
+        How many there were.
+    """
+    pairs = [
+        (finding, card)
+        for finding, card in zip(opened.report.findings, finding_cards(opened.report), strict=True)
+        if slugs is None or finding.rule in slugs
+    ]
+    for finding, card in pairs:
+        if finding.severity is not Severity.INFO:
+            _card(opened, finding, card)
+    quiet = [(f, c) for f, c in pairs if f.severity is Severity.INFO]
+    if quiet:
+        st.html(words.heading("Worth knowing, not hurting now"))
+    for finding, card in quiet:
+        with st.expander(words.markdown_label(card.saw)):
+            _card(opened, finding, card)
+    return len(pairs)
+
+
+def _card(opened: Opened, finding: Finding, card: FindingCard) -> None:
+    with st.container(border=True, key=f"card-{card.key}"):
+        st.html(words.finding_head(card))
+        picture, text = st.columns([1.08, 1], gap="medium")
+        with picture:
+            charts.show(
+                finding_figure(opened.diagnosis, finding, opened.theme), f"proof-{card.key}", opened.chosen, alt=card.saw
+            )
+            if card.evidence:
+                st.html(words.evidence(card.evidence))
+        with text:
+            st.html(words.finding_story(card))
+            _remedies(card)
+            st.html(words.finding_limits(card))
+            if card.verify:
+                with st.expander("Check it yourself", icon=":material/query_stats:"):
+                    for number, query in enumerate(card.verify):
+                        with st.container(key=f"code-{card.key}-v{number}"):
+                            st.code(query, language=None, wrap_lines=True)
+
+
+def _remedies(card: FindingCard) -> None:
+    ordered = [("Now", line) for line in card.now]
+    ordered += [("Next rollout", line) for line in card.next_rollout]
+    ordered += [("Capacity", line) for line in card.capacity]
+    for number, (title, line) in enumerate(ordered[:_REMEDIES_SHOWN]):
+        _remedy(f"code-{card.key}-r{number}", title, line)
+    if len(ordered) > _REMEDIES_SHOWN:
+        with st.expander(f"{len(ordered) - _REMEDIES_SHOWN} more options"):
+            for number, (title, line) in enumerate(ordered[_REMEDIES_SHOWN:], _REMEDIES_SHOWN):
+                _remedy(f"code-{card.key}-r{number}", title, line)
+
+
+def _remedy(key: str, title: str, line: RemedyLine) -> None:
+    st.html(words.remedy(title, line))
+    if line.copy:
+        with st.container(key=key):
+            st.code(line.copy, language=None, wrap_lines=True)
+
+
+def looked_at(opened: Opened) -> None:
+    """What was checked and is fine, what could not be checked and how to make it so."""
+    checked, unchecked = checked_card(opened.report), unchecked_card(opened.report)
+    if checked.rules or checked.suppressed:
+        with st.expander(checked.title, icon=":material/check:"):
+            st.html(words.chips(checked.rules))
+            if checked.suppressed:
+                st.html(words.block(words.markup("Suppressed: " + ", ".join(checked.suppressed)), "d-muted"))
+    if unchecked.rows:
+        with st.expander(unchecked.title, icon=":material/help:"):
+            st.html(words.unchecked(unchecked))

@@ -1,0 +1,52 @@
+"""The server's own addresses, beside Streamlit's pages."""
+
+from __future__ import annotations
+
+import threading
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from app import runbooks
+from app.security import DOCUMENT_POLICY
+from app.telemetry import CONTENT_TYPE, TELEMETRY
+
+READY = threading.Event()
+_PLAIN_POLICY = "default-src 'none'; frame-ancestors 'none'"
+_NO_STORE = {"Cache-Control": "no-store", "Content-Security-Policy": _PLAIN_POLICY}
+
+
+async def healthz(_: Request) -> Response:
+    """The process lives."""
+    return PlainTextResponse("ok\n", headers=_NO_STORE)
+
+
+async def readyz(_: Request) -> Response:
+    """A page can be shown at once: rules, store and charts are loaded."""
+    if READY.is_set():
+        return PlainTextResponse("ready\n", headers=_NO_STORE)
+    return PlainTextResponse("starting\n", 503, headers={**_NO_STORE, "Retry-After": "1"})
+
+
+async def metrics(_: Request) -> Response:
+    """The dashboard's own numbers."""
+    return Response(TELEMETRY.exposition(ready=READY.is_set()), media_type=CONTENT_TYPE, headers=_NO_STORE)
+
+
+async def runbook(request: Request) -> Response:
+    """The page of one rule."""
+    slug = request.path_params["slug"]
+    content = runbooks.page(slug)
+    headers = {"Content-Security-Policy": DOCUMENT_POLICY, "Cache-Control": "no-cache"}
+    if content is None:
+        return HTMLResponse(runbooks.missing_page(slug), 404, headers)
+    return HTMLResponse(content, headers=headers)
+
+
+ROUTES = (
+    Route("/healthz", healthz),
+    Route("/readyz", readyz),
+    Route("/metrics", metrics),
+    Route("/runbooks/{slug}", runbook),
+)

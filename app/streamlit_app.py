@@ -1,0 +1,22 @@
+"""What Streamlit runs for every page: its frame and its navigation."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.style import css
+
+st.set_page_config(page_title="LLM serving diagnostics", page_icon=":material/troubleshoot:", layout="wide")
+st.html(css())
+st.navigation(
+    [
+        st.Page("views/now.py", title="Now", default=True),
+        st.Page("views/fleet.py", title="Fleet", url_path="fleet"),
+        st.Page("views/latency.py", title="Latency & load", url_path="latency"),
+        st.Page("views/cache.py", title="Cache", url_path="cache"),
+        st.Page("views/speculation.py", title="Speculation", url_path="speculation"),
+        st.Page("views/runbooks.py", title="Runbooks", url_path="runbooks"),
+        st.Page("views/data.py", title="Data", url_path="data"),
+    ],
+    position="top",
+).run()

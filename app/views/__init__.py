@@ -1,0 +1,1 @@
+"""The pages, one file each. Streamlit runs a file when its page is opened."""

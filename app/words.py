@@ -1,0 +1,206 @@
+"""Cards as HTML. Every text of a card is escaped here; nothing else in the pages writes HTML from data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from app import runbooks
+from diagnostics.reports.cards import EvidenceRow, FindingCard, HealthyCard, InputRow, RemedyLine, UncheckedCard, VerdictCard
+from diagnostics.reports.escape import markup, terminal
+
+_STATES = {"findings": "Something is wrong", "healthy": "Healthy", "insufficient-data": "Not enough data to judge"}
+
+
+def block(content: str, classes: str = "") -> str:
+    """HTML that the page's style applies to."""
+    return f'<div class="d {classes}">{content}</div>'
+
+
+def heading(text: str) -> str:
+    """The heading of a part of a page."""
+    return block(f'<h2 class="d-h">{markup(text)}</h2>')
+
+
+def verdict(card: VerdictCard) -> str:
+    """The first thing to read: one sentence, what to do, the runner-up."""
+    state = " · ".join(p for p in (_STATES[card.status], card.confidence, card.since) if p)
+    parts = [f'<p class="d-state">{markup(state)}</p><h1>{markup(card.headline)}</h1>']
+    if card.what_to_do:
+        parts.append(f'<p class="d-do">{markup(card.what_to_do)}</p>')
+    if card.collect_next:
+        steps = "".join(f"<li><code>{markup(c)}</code></li>" for c in card.collect_next)
+        parts.append(f'<div class="d-do">To settle it:<ol>{steps}</ol></div>')
+    behind = " ".join(p for p in (card.runner_up, card.coverage + "." if card.coverage else "") if p)
+    if behind:
+        parts.append(f'<p class="d-runner">{markup(behind)}</p>')
+    return block("".join(parts), f"d-verdict d-{card.status}")
+
+
+def healthy(card: HealthyCard) -> str:
+    """How far the limits were."""
+    rooms = "".join(f"<div><b>{markup(v)}</b><span class='d-muted'>{markup(k)}</span></div>" for k, v in card.headroom)
+    return block(rooms, "d-room")
+
+
+def finding_head(card: FindingCard) -> str:
+    """Severity, role, title, and the way to the runbook."""
+    name = card.rule + (f"/{card.variant}" if card.variant else "")
+    return block(
+        f"<h3>{markup(card.title)}</h3>"
+        f'<span class="d-badge d-{card.severity.value}">{card.severity.value}</span>'
+        f'<span class="d-muted">{card.role.value} · {markup(name)} · {markup(card.scope)}</span>{_runbook_link(card)}',
+        "d-head",
+    )
+
+
+def _runbook_link(card: FindingCard) -> str:
+    target = card.runbook if card.runbook.startswith(("https://", "http://")) else runbooks.address(card.rule)
+    return f'<a href="{markup(target)}">Runbook</a>' if target else ""
+
+
+def finding_story(card: FindingCard) -> str:
+    """What was seen and why it matters."""
+    return words((("What we saw", markup(card.saw)), ("Why it hurts", markup(" ".join((card.why, card.impact)).strip()))))
+
+
+def finding_limits(card: FindingCard) -> str:
+    """What not to do, what would refute it, how sure it is."""
+    explains = ", ".join(f"<code>{markup(e)}</code>" for e in card.explains)
+    sure = f"{card.confidence}: {card.confidence_because}" if card.confidence_because else card.confidence
+    return words((
+        ("Do not", _listed([markup(d) for d in card.do_not])),
+        ("Wrong if", markup(card.wrong_if)),
+        ("How sure", markup(sure[:1].upper() + sure[1:] + ".")),
+        ("When", markup(card.window)),
+        ("Explains", explains),
+    ))  # fmt: skip
+
+
+def remedy(title: str, line: RemedyLine) -> str:
+    """One change, with whether it restarts and what it risks."""
+    restart = "Needs a restart." if line.restart else "No restart."
+    notes = [restart, *(f"{name}: {text}." for name, text in (("Risk", line.risk), ("Undo", line.undo)) if text)]
+    expected = f" {markup(line.expected[:1].upper() + line.expected[1:])}." if line.expected else ""
+    change = f"<br><code>{markup(line.change)}</code>" if line.change and not line.copy else ""
+    return words(((title, f"{markup(line.text)}{expected}{change}<br><span class='d-note'>{markup(' '.join(notes))}</span>"),))
+
+
+def words(rows: Iterable[tuple[str, str]]) -> str:
+    """Terms with their text; rows without text are left out. The text is HTML already."""
+    made = "".join(f'<div><span class="d-t">{markup(t)}</span><span>{text}</span></div>' for t, text in rows if text)
+    return block(made, "d-words")
+
+
+def _listed(items: Sequence[str]) -> str:
+    if len(items) < 2:
+        return "".join(items)
+    return "<ul>" + "".join(f"<li>{i}</li>" for i in items) + "</ul>"
+
+
+def evidence(rows: Sequence[EvidenceRow]) -> str:
+    """The numbers that decided."""
+    body = "".join(
+        f"<tr><td>{markup(r.signal)}, {markup(r.statistic)}</td><td class='d-n'>{markup(r.value)}</td>"
+        f"<td>{markup(f'{r.comparison} {r.threshold}'.strip())}</td><td>{markup(r.replica)}</td><td>{markup(r.provenance)}</td></tr>"
+        for r in rows
+    )
+    return table(("Signal", "Value", "Limit", "Replica", "Known from"), body)
+
+
+def table(names: Sequence[str], body: str) -> str:
+    """A table; the body is HTML already."""
+    head = "".join(f"<th>{markup(n)}</th>" for n in names)
+    return block(f'<div class="d-wide"><table class="d-proof"><tr>{head}</tr>{body}</table></div>')
+
+
+def chips(slugs: Sequence[str]) -> str:
+    """Rules by name, each with the way to its runbook."""
+    made = "".join(f'<a href="{markup(runbooks.address(s) or "/runbooks")}">{markup(s)}</a>' for s in slugs)
+    return block(made, "d-chips")
+
+
+def unchecked(card: UncheckedCard) -> str:
+    """What could not be looked at, why, and how to make it so."""
+    body = "".join(
+        f"<tr><td>{markup(r.rule)}</td><td>{markup(r.reason)}{': ' if r.missing else ''}<code>{markup(r.missing)}</code></td>"
+        f"<td>{markup(r.how)}</td></tr>"
+        if r.missing
+        else f"<tr><td>{markup(r.rule)}</td><td>{markup(r.reason)}</td><td>{markup(r.how)}</td></tr>"
+        for r in card.rows
+    )
+    return table(("Rule", "Why not", "How to make it so"), body)
+
+
+def inputs(rows: Sequence[InputRow]) -> str:
+    """What was read, and what of it was known."""
+    body = "".join(
+        f"<tr><td>{markup(r.source)}</td><td>{markup(' '.join((r.kind, r.engine)).strip())}</td><td class='d-n'>{r.replicas}</td>"
+        f"<td class='d-n'>{markup(r.samples)}</td><td>{_recognised(r)}</td></tr>"
+        for r in rows
+    )
+    return table(("Input", "Kind", "Replicas", "Samples", "Recognised"), body)
+
+
+def _recognised(row: InputRow) -> str:
+    return "<br>".join([markup(row.recognised), *(f'<span class="d-muted">{markup(w)}</span>' for w in row.warnings)])
+
+
+def window(start: float | None, end: float | None, zone: str | None) -> str:
+    """A stretch of time in the viewer's zone, with UTC beside it."""
+    if start is None or end is None:
+        return "no time in the inputs"
+    utc = _span(start, end, ZoneInfo("UTC"))
+    try:
+        own = ZoneInfo(zone) if zone else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        own = None
+    if own is None or datetime.fromtimestamp(start, own).utcoffset() == datetime.fromtimestamp(start, UTC).utcoffset():
+        return f"{utc} UTC"
+    return f"{_span(start, end, own)} {own.key} ({utc} UTC)"
+
+
+def _span(start: float, end: float, zone: ZoneInfo) -> str:
+    first, last = (datetime.fromtimestamp(t, zone) for t in (start, end))
+    tail = last.strftime("%H:%M:%S") if first.date() == last.date() else last.strftime("%Y-%m-%d %H:%M:%S")
+    return f"{first.strftime('%Y-%m-%d %H:%M:%S')} to {tail}"
+
+
+def age(seconds: float) -> str:
+    """How old the newest data is, in words."""
+    if seconds < 120:
+        return f"{max(0, round(seconds))} s old"
+    if seconds < 7200:
+        return f"{round(seconds / 60)} min old"
+    return f"{round(seconds / 3600)} h old" if seconds < 172800 else f"{round(seconds / 86400)} days old"
+
+
+def ago(seconds: float) -> str:
+    """How long ago something ended, in words."""
+    return age(seconds).replace(" old", " ago")
+
+
+def stand_in(title: str, text: str) -> str:
+    """What a page shows in place of a report."""
+    return block(f'<p class="d-state">{markup(title)}</p><h1>{markup(text)}</h1>', "d-verdict d-insufficient-data d-quiet")
+
+
+def plain_label(text: str) -> str:
+    """Text for an option of a list: control characters and direction marks go."""
+    return terminal(text)
+
+
+def index(entries: Sequence[runbooks.Entry]) -> str:
+    """Runbooks as a list of links."""
+    body = "".join(
+        f'<tr><td class="d-n"><a href="{markup(runbooks.address(e.slug) or "")}">{markup(e.slug)}</a></td>'
+        f"<td>{markup(e.code)}</td><td>{markup(e.title)}</td></tr>"
+        for e in entries
+    )
+    return table(("Runbook", "Rule", "What it is"), body)
+
+
+def markdown_label(text: str) -> str:
+    """Text for a label that Streamlit reads as Markdown: nothing of it is read as such."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-!|~$:" else c for c in terminal(text))

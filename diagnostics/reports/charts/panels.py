@@ -1,0 +1,155 @@
+"""Panels above each other on one time axis: one signal each, the strong line named at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from plotly.subplots import make_subplots
+
+from diagnostics.model.report import Report
+from diagnostics.reports.charts.base import (
+    LABELLED,
+    MAX_LINES,
+    Line,
+    label,
+    last_point,
+    spread,
+    style,
+    time_axis,
+    worst_first,
+)
+from diagnostics.reports.theme import Theme, format_value
+
+PANEL = 92
+_GAP = 26
+# Lines that share a panel without being the deciding one differ in their dashes, not in colour alone.
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A threshold of a panel and where it was learnt."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One signal. ``strong`` lines decide, ``context`` lines are thin and grey."""
+
+    title: str
+    unit: str
+    strong: list[Line]
+    context: list[Line]
+    limits: tuple[Limit, ...] = ()
+    filled: bool = False
+    deciding: bool = True
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def pick(report: Report, found: list[Line], wanted: Sequence[str] = ()) -> tuple[list[Line], list[Line]]:
+    """Which lines are strong: those of the replicas asked for, else of the worst; never more than have labels."""
+    order = [*wanted, *(name for name in worst_first(report) if name not in wanted)]
+    rank = {name: i for i, name in enumerate(order)}
+    ranked = sorted(found, key=lambda item: rank.get(item.replica, len(rank)))
+    count = len(ranked) if len(ranked) <= LABELLED else min(max(1, len(wanted)), LABELLED)
+    return ranked[:count], ranked[count:MAX_LINES]
+
+
+def panels(report: Report, shown: list[Panel], theme: Theme, heights: list[float]) -> Any:
+    """All panels as one figure; ``heights`` are relative, 1 is an ordinary panel."""
+    total = PANEL * sum(heights) + _GAP * len(shown) + 24
+    made = make_subplots(
+        rows=len(shown), cols=1, shared_xaxes=True, row_heights=heights, vertical_spacing=_GAP / total
+    )
+    style(made, theme, round(total))
+    for row, panel in enumerate(shown, start=1):
+        for trace in _traces(panel, theme):
+            made.add_trace(trace, row=row, col=1)
+        _axis(made, panel, row, theme)
+        for annotation in _names(panel, heights[row - 1], theme):
+            made.add_annotation(**annotation, row=row, col=1)
+        for limit in panel.limits:
+            _draw_limit(made, limit, row, theme)
+        _title(made, panel, row, theme)
+    time_axis(made, report, theme)
+    made.update_layout(margin={"t": 28, "b": 30}, hovermode="x unified")
+    return made
+
+
+def _traces(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
+    for item in panel.context:
+        yield _trace(item, {"width": 1, "color": theme.context}, opacity=0.55)
+    for i, item in enumerate(panel.strong):
+        colour = theme.strong if panel.deciding else theme.context
+        line = {"width": 2.4 if panel.deciding else 1.4, "color": colour, "dash": _DASHES[i % len(_DASHES)]}
+        fill = (
+            {"fill": "tozeroy", "fillcolor": theme.shade} if panel.filled and len(panel.strong) == 1 else {}
+        )
+        yield _trace(item, line, **fill)
+
+
+def _trace(item: Line, line: dict[str, Any], **more: Any) -> dict[str, Any]:
+    per = "" if item.unit in ("ratio", "0/1") else f" {item.unit}"
+    shape = "hv" if item.unit == "0/1" else "linear"
+    return {
+        "type": "scatter", "mode": "lines", "x": item.times, "y": item.values, "connectgaps": False,
+        "name": label(item.replica), "line": line | {"shape": shape},
+        "hovertemplate": "%{y:.4~g}" + per + "<extra>%{fullData.name}</extra>",
+    } | more  # fmt: skip
+
+
+def _axis(made: Any, panel: Panel, row: int, theme: Theme) -> None:
+    """The y axis: from zero, shares as percent, with room for the limit."""
+    tops = [float(np.nanmax(item.values)) for item in (*panel.strong, *panel.context)]
+    top = max([*tops, *(limit.value for limit in panel.limits)], default=1.0)
+    settings: dict[str, Any] = {"range": [0, top * 1.12 if top > 0 else 1.0]}
+    if panel.unit == "ratio":
+        settings |= {"tickformat": ".0%" if top >= 0.03 else ".1%"}
+    if panel.unit == "0/1":
+        settings = {"range": [-0.08, 1.15], "tickvals": [0, 1], "ticktext": ["down", "up"]}
+    made.update_yaxes(row=row, col=1, tickfont_color=theme.muted, **settings)
+
+
+def _names(panel: Panel, height: float, theme: Theme) -> Iterator[dict[str, Any]]:
+    """Names at the ends of the strong lines, moved apart; a lone line tells its highest value instead."""
+    placed = [(item, end) for item in panel.strong if (end := last_point(item)) is not None]
+    top = max((float(np.nanmax(i.values)) for i in (*panel.strong, *panel.context)), default=0.0) or 1.0
+    ys = spread([end[1] for _, end in placed], top * 17 / (PANEL * height))
+    alone = len(placed) == 1 and not panel.context
+    if panel.unit == "0/1" and alone:
+        return
+    for (item, _), y in zip(placed, ys, strict=True):
+        highest = float(np.nanmax(item.values))
+        text = f"max {format_value(highest, _short(item.unit))}" if alone else label(item.replica, 12)
+        yield {
+            "x": 1, "xref": "x domain", "y": highest if alone else y, "text": text, "showarrow": False,
+            "xanchor": "left", "xshift": 6,
+            "font": {"size": 12, "color": theme.strong if panel.deciding else theme.muted},
+        }  # fmt: skip
+
+
+def _short(unit: str) -> str:
+    return unit if unit in ("ratio", "s") else ""
+
+
+def _draw_limit(made: Any, limit: Limit, row: int, theme: Theme) -> None:
+    made.add_hline(y=limit.value, line={"color": theme.ink, "width": 1.2, "dash": "dash"}, row=row, col=1)
+    made.add_annotation(
+        x=0, xref="x domain", y=limit.value, text=label(limit.text, 80), showarrow=False, xanchor="left",
+        yanchor="bottom", xshift=4, font={"size": 12, "color": theme.ink}, row=row, col=1,
+    )  # fmt: skip
+
+
+def _title(made: Any, panel: Panel, row: int, theme: Theme) -> None:
+    """The name and unit above the panel's left edge: read before the line, and no rotated text."""
+    weight = f"<b>{panel.title}</b>" if panel.deciding else panel.title
+    unit = {"ratio": "share", "0/1": "", "s": "seconds"}.get(panel.unit, panel.unit)
+    made.add_annotation(
+        x=0, xref="x domain", y=1, yref="y domain", text=f"{weight}{f', {unit}' if unit else ''}", showarrow=False,
+        xanchor="left", yanchor="bottom", yshift=3, font={"size": 12, "color": theme.ink}, row=row, col=1,
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+"""Where the time to first token goes: stages before and during the trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from diagnostics.model.report import Report, TimeToFirstToken
+from diagnostics.reports.charts.base import figure, label
+from diagnostics.reports.theme import ON_BRIGHT, Theme, duration
+
+STAGES = {"gateway": "gateway", "api_server": "API server", "queue": "queue", "prefill": "prefill"}
+MAX_REPLICAS = 4
+ROW, FRAME = 34, 74
+# A stage narrower than this share of the longest bar has no room for its name.
+_NARROW = 0.13
+
+
+def ttft_figure(report: Report, theme: Theme) -> Any | None:
+    """Stacked bars of seconds by stage, two a replica, the slowest replicas first; None without measurements."""
+    chosen = sorted(report.time_to_first_token, key=lambda t: -_total(t))[:MAX_REPLICAS]
+    rows = [row for item in chosen for row in _rows(item, len(report.time_to_first_token) > 1)]
+    if not rows:
+        return None
+    longest = max(sum(stages.values()) for _, stages in rows) or 1.0
+    made = figure(theme, len(rows) * ROW + FRAME, barmode="stack", bargap=0.35)
+    for stage, name in STAGES.items():
+        if any(stages.get(stage) for _, stages in rows):
+            made.add_bar(**_bars(stage, name, rows, longest, theme))
+    for text, stages in rows:
+        made.add_annotation(
+            x=sum(stages.values()), y=text, text=f"<b>{duration(sum(stages.values()))}</b>", showarrow=False,
+            xanchor="left", xshift=6, font={"color": theme.ink, "size": 13},
+        )  # fmt: skip
+    made.update_yaxes(
+        type="category", categoryorder="array", categoryarray=[text for text, _ in rows][::-1], showgrid=False,
+        tickfont={"size": 12, "color": theme.ink}, rangemode="normal", ticks="", tickmode="array",
+        tickvals=[text for text, _ in rows],
+    )  # fmt: skip
+    made.update_xaxes(
+        range=[0, longest * 1.16], title={"text": "mean time to first token, seconds", "standoff": 4}, nticks=6,
+        rangemode="tozero",
+    )  # fmt: skip
+    made.update_layout(
+        showlegend=True, margin={"r": 16, "t": 26, "b": 40}, uniformtext={"minsize": 10, "mode": "hide"},
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal",
+                "itemclick": False, "itemdoubleclick": False},
+    )  # fmt: skip
+    return made
+
+
+def _total(item: TimeToFirstToken) -> float:
+    return sum((item.during or item.before or {}).values())
+
+
+def _rows(item: TimeToFirstToken, named: bool) -> Iterator[tuple[str, dict[str, float]]]:
+    """(label, stages) of one replica; without trouble there is nothing to compare."""
+    name = f"{label(item.replica, 20)} " if named else ""
+    if item.before:
+        yield (f"{name}before" if item.during else f"{name}mean"), item.before
+    if item.during:
+        yield f"{name}during", item.during
+
+
+def _bars(
+    stage: str, name: str, rows: list[tuple[str, dict[str, float]]], longest: float, theme: Theme
+) -> dict[str, Any]:
+    values = [stages.get(stage, 0.0) for _, stages in rows]
+    return {
+        "orientation": "h", "name": name, "y": [text for text, _ in rows], "x": values,
+        "text": [f"{name} {duration(v)}" if v / longest >= _NARROW else "" for v in values],
+        "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
+        "textfont": {"size": 12, "color": theme.on_strong if stage == "queue" else ON_BRIGHT},
+        "customdata": [duration(v) for v in values],
+        "hovertemplate": f"{name}: %{{customdata}}<extra></extra>",
+        "marker": {"color": theme.stage(stage), "line": {"width": 0}},
+    }  # fmt: skip
