@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 
 from diagnostics.evaluate.causes import rank
+from diagnostics.evaluate.collect import collect_next
 from diagnostics.evaluate.registry import all_rules
 from diagnostics.evaluate.runner import Results, run_rules
 from diagnostics.evaluate.verdict import coverage, since, verdict, worst_regime
@@ -20,6 +21,7 @@ from diagnostics.execute.facts import Facts
 from diagnostics.execute.facts import Options as FactOptions
 from diagnostics.execute.sql import Answers, write_spans
 from diagnostics.execute.ttft import time_to_first_token
+from diagnostics.model.bench import BenchRun
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.findings import Finding, Window
 from diagnostics.model.report import (
@@ -37,6 +39,7 @@ from diagnostics.model.samples import Capture, InputKind, Provenance, Resolution
 from diagnostics.options import TOOL, Options
 from diagnostics.signals import identity, timebase
 from diagnostics.signals.build import build_signals, resolution_of
+from diagnostics.signals.episodes import Episode, stalls
 from diagnostics.signals.regimes import EntityRegimes, decide
 from diagnostics.signals.settings import BUDGET_NAMES, CAP_NAMES, by_entity, conflicts, limit
 from diagnostics.sources.content import Content
@@ -151,8 +154,7 @@ def _zone(name: str | None) -> zoneinfo.ZoneInfo | None:
 
 def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, charts: bool) -> Diagnosis:
     inputs = [_summary(c) for c in loaded.captures] + loaded.failed
-    captures, timed = _with_times(loaded, options.interval)
-    identities = identity.resolve(captures)
+    captures, timed, identities = _with_times(loaded, options.interval)
     firsts = [_store(db, capture, is_timed) for capture, is_timed in zip(captures, timed, strict=True)]
     build_signals(db, captures, identities, firsts, timed)
     settings = by_entity(captures, identities, _asked(options))
@@ -160,19 +162,22 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
     caps = {e: v for e in range(size) if (v := limit(settings[e], CAP_NAMES)) is not None}
     budgets = {e: v for e in range(size) if (v := limit(settings[e], BUDGET_NAMES)) is not None}
     courses = decide(db, size, caps, budgets)
-    write_spans(db, courses)
+    episodes = stalls(db, size)
+    write_spans(db, courses, episodes)
     answers = Answers(db, size)
     answers.load()
     judged = [
         _judge(facts, options)
-        for facts in _deployments(db, captures, identities, courses, settings, answers, options)
+        for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
     ]
     report = _report(db, inputs, captures, judged)
     return Diagnosis(report, tuple(signal_series(db, identities.entities)) if charts else ())
 
 
-def _with_times(loaded: Loaded, interval: float | None) -> tuple[list[Capture], list[bool]]:
-    """Captures with a time at every sample, and whether these are true times.
+def _with_times(
+    loaded: Loaded, interval: float | None
+) -> tuple[list[Capture], list[bool], identity.Identities]:
+    """Captures with a time at every sample, whether these are true times, and who is who in them.
 
     The dumps of one replica become one capture; a log takes the clock of the metrics that it follows.
     """
@@ -193,8 +198,11 @@ def _with_times(loaded: Loaded, interval: float | None) -> tuple[list[Capture], 
         dumps.setdefault(names, []).append(timebase.Untimed(capture, loaded.modified[i]))
     for members in dumps.values():
         timed.append(timebase.give_times(members, interval))
-        captures.append(timebase.merge([d.capture for d in timebase.order(members)]))
-    return captures, timed
+        ordered = [d.capture for d in timebase.order(members)]
+        captures.append(timebase.merge(ordered) if len(ordered) > 1 else ordered[0])
+    # Merging renumbers captures; where nothing was merged the first answer still holds.
+    merged = [a is not b for a, b in zip(captures, loaded.captures, strict=False)]
+    return captures, timed, identity.resolve(captures) if any(merged) else identities
 
 
 def _store(db: duckdb.DuckDBPyConnection, capture: Capture, timed: bool) -> int:
@@ -209,7 +217,9 @@ def _asked(options: Options) -> list[Setting]:
         return []
     from diagnostics.sources.config.command import read_command  # noqa: PLC0415
 
-    return [replace(s, where="asked: --engine-args") for s in read_command(options.engine_args, "asked").settings]
+    return [
+        replace(s, where="asked: --engine-args") for s in read_command(options.engine_args, "asked").settings
+    ]
 
 
 @dataclass(slots=True)
@@ -227,6 +237,7 @@ def _deployments(
     captures: list[Capture],
     identities: identity.Identities,
     courses: list[EntityRegimes],
+    episodes: list[Episode],
     settings: list[dict[str, Setting]],
     answers: Answers,
     options: Options,
@@ -237,13 +248,19 @@ def _deployments(
     )
     start, end = _range(db)
     events = [
-        replace(event, labels={**event.labels, "input": capture.source}) for capture in captures for event in capture.events
+        replace(event, labels={**event.labels, "input": capture.source})
+        for capture in captures
+        for event in capture.events
     ]
+    runs = _runs(captures)
     result = []
     for name in dict.fromkeys(e.deployment for e in identities.entities):
         members = [e for e in identities.entities if e.deployment == name]
         resolution = [
-            max(resolution_of(int(scrapes.get(e.number, 0)), True), resolution_of(int(untimed.get(e.number, 0)), False))
+            max(
+                resolution_of(int(scrapes.get(e.number, 0)), True),
+                resolution_of(int(untimed.get(e.number, 0)), False),
+            )
             for e in members
         ]
         result.append(
@@ -252,11 +269,22 @@ def _deployments(
                 version=next((c.engine_version for c in captures if c.engine_version), None),
                 entities=members, courses=[courses[e.number] for e in members], resolution=resolution,
                 settings=[settings[e.number] for e in members], events=events,
-                options=FactOptions(options.slo, options.gpu, options.gpu_hourly), answers=answers,
+                episodes=[[x for x in episodes if x.entity == e.number] for e in members],
+                runs=runs, options=FactOptions(options.slo, options.gpu, options.gpu_hourly), answers=answers,
                 observed=Window(start, end, 1.0),
             )
         )  # fmt: skip
     return result
+
+
+def _runs(captures: list[Capture]) -> list[BenchRun]:
+    """Benchmark runs of all inputs; files that are load levels of one run are grouped."""
+    found = [run for capture in captures for run in capture.runs]
+    if len(found) < 2:
+        return found
+    from diagnostics.sources.bench.grouping import group_steps  # noqa: PLC0415  only where results are there
+
+    return group_steps(found)
 
 
 def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:
@@ -318,7 +346,7 @@ def _report(
         ),
         time_to_first_token=tuple(t for j in ordered for t in time_to_first_token(j.facts)),
         not_evaluated=not_evaluated,
-        collect_next=(),
+        collect_next=collect_next(first.facts, first.verdict) if first else (),
         suppressed={k: v for j in ordered for k, v in j.results.suppressed.items()},
         passed=tuple(sorted({p for j in ordered for p in j.results.passed})),
     )  # fmt: skip

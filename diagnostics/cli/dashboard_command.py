@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from diagnostics.cli.options import Command, to_options
+from collections.abc import Sequence
+
+from diagnostics.cli.options import Command, main_parser, to_options
+
+
+def parse(argv: Sequence[str]) -> Command:
+    """Parse ``dashboard INPUT... --port --host`` with the options of the main command."""
+    parser = main_parser()
+    parser.prog = "diagnose dashboard"
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on (default 8501, or a free one)")
+    command = parser.parse_args(list(argv[1:]), Command())
+    command.action = run
+    return command
 
 
 def run(command: Command) -> int:
@@ -11,4 +24,4 @@ def run(command: Command) -> int:
     from app.settings import Settings  # noqa: PLC0415
 
     settings = Settings.started_with(command.inputs, to_options(command), getattr(command, "allow", ()))
-    return serve(settings, getattr(command, "host", "127.0.0.1"), getattr(command, "port", None))
+    return serve(settings, command.host, command.port)

@@ -3,47 +3,57 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from diagnostics.cli.main import Exit
 from diagnostics.cli.options import Command, to_options, wants_colour
 from diagnostics.model.errors import OptionError
 from diagnostics.model.findings import Severity
-from diagnostics.model.report import Report
+from diagnostics.model.report import Diagnosis, Report
 from diagnostics.pipeline import diagnose
 
 
 def run(command: Command) -> int:
     """Diagnose the inputs and print the report."""
     stdin = sys.stdin.buffer.read() if "-" in command.inputs else None
-    diagnosis = diagnose(command.inputs, to_options(command), stdin=stdin)
-    _write(command, _render(diagnosis.report, command))
+    diagnosis = diagnose(
+        command.inputs, to_options(command), stdin=stdin, charts=command.format in ("html", "pdf")
+    )
+    if command.redact:
+        from diagnostics.reports.redact import redact  # noqa: PLC0415  only when asked for
+
+        diagnosis = redact(diagnosis)
+    _write(command, _render(diagnosis, command))
     if command.verbose:
         for entry in diagnosis.report.inputs:
             print(f"{entry.source}: {entry.kind}; {entry.recognised}", file=sys.stderr)
     return _status(diagnosis.report, command.fail_on)
 
 
-def _render(report: Report, command: Command) -> str:
-    if command.format == "json":
-        from diagnostics.reports import json  # noqa: PLC0415  only the format that is asked for
+def _render(diagnosis: Diagnosis, command: Command) -> str | bytes:
+    """The report in the format asked for; only that format's module is loaded."""
+    if command.format == "text":
+        from diagnostics.reports import text  # noqa: PLC0415
 
-        return json.render(report) + "\n"
-    if command.format == "markdown":
-        from diagnostics.reports import markdown  # noqa: PLC0415
-
-        return markdown.render(report)
-    from diagnostics.reports import text  # noqa: PLC0415
-
-    return text.render(report, colour=command.output is None and wants_colour())
+        return text.render(diagnosis.report, colour=command.output is None and wants_colour())
+    module = import_module(f"diagnostics.reports.{command.format}")
+    content: str | bytes = module.render(diagnosis if command.format in ("html", "pdf") else diagnosis.report)
+    return content + "\n" if isinstance(content, str) and not content.endswith("\n") else content
 
 
-def _write(command: Command, content: str) -> None:
+def _write(command: Command, content: str | bytes) -> None:
     if command.output is None:
-        sys.stdout.write(content)
+        if isinstance(content, bytes):
+            if sys.stdout.isatty():
+                raise OptionError("--format pdf: give --output FILE, a terminal cannot show it")
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(content)
         return
     try:
-        Path(command.output).write_text(content, "utf-8")
+        data = content.encode("utf-8") if isinstance(content, str) else content
+        Path(command.output).write_bytes(data)
     except OSError as error:
         raise OptionError(f"--output {command.output}: cannot be written: {error.strerror}") from error
 

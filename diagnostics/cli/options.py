@@ -13,7 +13,8 @@ from pathlib import Path
 from diagnostics.model.errors import OptionError
 from diagnostics.options import TOOL, Access, Options
 
-SUBCOMMANDS = ("rules", "explain")
+SUBCOMMANDS = ("rules", "explain", "plan", "dashboard")
+FORMATS = ("text", "json", "markdown", "html", "pdf", "junit")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "ms": 0.001}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 
@@ -30,8 +31,11 @@ class Command(argparse.Namespace):
     fail_on: str
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are one line, like every other bad input."""
+
     def error(self, message: str) -> None:  # type: ignore[override]
+        """Raise instead of printing the usage."""
         raise OptionError(f"{message}; see diagnose --help")
 
 
@@ -80,21 +84,31 @@ def _pairs(values: Sequence[str], name: str) -> dict[str, str]:
     return found
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def main_parser() -> Parser:
+    """The parser of the main command; the dashboard takes the same options."""
+    parser = Parser(
         prog="diagnose",
         description="Find out why an LLM server is slow: the cause, the proof, and the exact change.",
-        epilog="Also: diagnose rules | diagnose explain CODE-OR-SLUG. Exit status: 0 done, 1 a finding at or above "
+        epilog="Also: diagnose rules | explain CODE-OR-SLUG | plan | dashboard. Exit status: 0 done, 1 a finding at or above "
         "--fail-on, 2 nothing could be read or an option is wrong, 3 insufficient data.",
     )
     add = parser.add_argument
-    add("inputs", nargs="*", metavar="INPUT", help="address of a metrics API or /metrics page, file, folder, or -")
+    add(
+        "inputs",
+        nargs="*",
+        metavar="INPUT",
+        help="address of a metrics API or /metrics page, file, folder, or -",
+    )
     window = parser.add_argument_group("window of live sources")
     window.add_argument("--since", default="30m", help="look back so far (default 30m)")
-    window.add_argument("--from", dest="start", metavar="T", help="ISO 8601 or Unix seconds, instead of --since")
+    window.add_argument(
+        "--from", dest="start", metavar="T", help="ISO 8601 or Unix seconds, instead of --since"
+    )
     window.add_argument("--to", dest="end", metavar="T", help="end of the window (default now)")
     window.add_argument("--step", help="seconds between points (default chosen from the window)")
-    window.add_argument("--select", default="", metavar="MATCHERS", help="PromQL matchers, like 'job=\"vllm\"'")
+    window.add_argument(
+        "--select", default="", metavar="MATCHERS", help="PromQL matchers, like 'job=\"vllm\"'"
+    )
     facts = parser.add_argument_group("facts that no input carries")
     facts.add_argument("--interval", help="time between dumps that carry no time")
     facts.add_argument("--timezone", metavar="Z", help="zone of logs that carry none (default UTC)")
@@ -102,8 +116,12 @@ def _parser() -> _Parser:
     facts.add_argument("--gpu", help="like 'H100 SXM'")
     facts.add_argument("--gpu-hourly", type=float, metavar="PRICE", help="price of one GPU for an hour")
     facts.add_argument("--slo", action="append", default=[], metavar="ttft_p99=2s", help="target; repeat")
-    access = parser.add_argument_group("access to a metrics engine (basic auth: DIAGNOSE_BASIC_AUTH=user:password)")
-    access.add_argument("--header", action="append", default=[], metavar="K=V", help="send with every request; repeat")
+    access = parser.add_argument_group(
+        "access to a metrics engine (basic auth: DIAGNOSE_BASIC_AUTH=user:password)"
+    )
+    access.add_argument(
+        "--header", action="append", default=[], metavar="K=V", help="send with every request; repeat"
+    )
     access.add_argument("--bearer-token-file", metavar="F")
     access.add_argument("--ca-file", metavar="F", help="certificates to trust")
     access.add_argument("--client-cert", metavar="F")
@@ -111,18 +129,28 @@ def _parser() -> _Parser:
     access.add_argument("--org-id", metavar="ID", help="tenant (X-Scope-OrgID)")
     rules = parser.add_argument_group("rules")
     rules.add_argument("--rule", action="append", default=[], metavar="SLUG", help="only this one; repeat")
-    rules.add_argument("--ignore", action="append", default=[], metavar="SLUG", help="suppress it, counted; repeat")
+    rules.add_argument(
+        "--ignore", action="append", default=[], metavar="SLUG", help="suppress it, counted; repeat"
+    )
     out = parser.add_argument_group("output")
-    out.add_argument("--format", choices=("text", "json", "markdown"), default="text")
+    out.add_argument("--format", choices=FORMATS, default="text")
     out.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
     out.add_argument("--store", metavar="FILE", help="keep the data in this DuckDB file")
     out.add_argument("--runbook-base", metavar="URL", help="where runbook links point")
     out.add_argument("--dashboard-base", metavar="URL", help="where dashboard links point")
     out.add_argument("--fail-on", choices=("critical", "warning", "info", "never"), default="never")
+    out.add_argument("--redact", action="store_true", help="remove hosts, paths, users, prompts and tokens")
     out.add_argument("--quiet", action="store_true", help="no progress")
     out.add_argument("--verbose", action="store_true", help="also what was recognised and what was not used")
     out.add_argument("--version", action="version", version=f"diagnose {TOOL.version}")
     return parser
+
+
+def help_text(width: int = 110) -> str:
+    """The help of the main command, as the documentation shows it."""
+    parser = main_parser()
+    parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=width)
+    return parser.format_help()
 
 
 def parse(argv: Sequence[str]) -> Command:
@@ -131,15 +159,25 @@ def parse(argv: Sequence[str]) -> Command:
     Raises:
         OptionError: an option is wrong.
     """
-    from diagnostics.cli import diagnose_command, rules_command  # noqa: PLC0415  only what the command needs
-
     if argv and argv[0] in SUBCOMMANDS:
-        return rules_command.parse(argv)
-    command = _parser().parse_args(_with_environment(list(argv)), Command())
+        return _subcommand(argv)
+    from diagnostics.cli import diagnose_command  # noqa: PLC0415  only what the command needs
+
+    command = main_parser().parse_args(_with_environment(list(argv)), Command())
     if not command.inputs:
-        raise OptionError("no input given: name an address, a file, a folder, or - for standard input; see diagnose --help")
+        raise OptionError(
+            "no input given: name an address, a file, a folder, or - for standard input; see diagnose --help"
+        )
     command.action = diagnose_command.run
     return command
+
+
+def _subcommand(argv: Sequence[str]) -> Command:
+    """Parse a command line whose first word is a subcommand."""
+    from diagnostics.cli import dashboard_command, plan_command, rules_command  # noqa: PLC0415  only what is needed
+
+    parsers = {"plan": plan_command.parse, "dashboard": dashboard_command.parse}
+    return parsers.get(argv[0], rules_command.parse)(argv)
 
 
 _FROM_ENVIRONMENT = (

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from diagnostics.cli.main import Exit
-from diagnostics.cli.options import Command, _Parser
+from diagnostics.cli.options import Command, Parser
 from diagnostics.evaluate.registry import all_rules, rule_named, runbook_of
 from diagnostics.model.errors import OptionError
 
 
 def parse(argv: Sequence[str]) -> Command:
     """Parse one of the two commands."""
-    parser = _Parser(prog=f"diagnose {argv[0]}")
+    parser = Parser(prog=f"diagnose {argv[0]}")
     if argv[0] == "rules":
         parser.add_argument("--format", choices=("text", "json", "markdown"), default="text")
     else:

@@ -1,7 +1,7 @@
 """NVIDIA's DCGM exporter: clocks, power, heat and errors of each GPU.
 
-Not a serving engine: its series belong to a replica when they carry that replica's pod. Percentages become shares,
-violation counters (nanoseconds in recent releases, off by default) become seconds.
+Not a serving engine: its series belong to a replica when they carry that replica's pod. Percentages become
+shares, violation counters (nanoseconds in recent releases, off by default) become seconds.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ ENGINES: tuple[Engine, ...] = (
     process.ENGINE,
 )
 
+# Buckets are the bulk of a scrape; they are kept only of signals of which a quantile is asked.
+QUANTILES = ("ttft", "itl", "tpot", "e2e", "prompt_len", "generation_len")
 _SUFFIXES = ("_bucket", "_sum", "_count")
 _ALIAS = re.compile(r"^(?:ray_)?(vllm|sglang|lmdeploy)[:_]")
 
@@ -36,7 +38,8 @@ def _lookup() -> dict[str, list[tuple[Engine, Metric, str]]]:
         for metric in engine.metrics:
             names = {metric.native: "value"}
             if metric.kind == "histogram":
-                names = {metric.native + suffix: suffix[1:] for suffix in _SUFFIXES}
+                suffixes = _SUFFIXES if metric.signal in QUANTILES else _SUFFIXES[1:]
+                names = {metric.native + suffix: suffix[1:] for suffix in suffixes}
             for name, part in names.items():
                 table.setdefault(name, []).append((engine, metric, part))
     return table
@@ -54,7 +57,7 @@ def canonical_name(name: str) -> str:
 
 
 def meanings(name: str) -> list[tuple[Engine, Metric, str]]:
-    """What a native sample name means: (engine, metric, part) for each signal it carries; empty if unknown."""
+    """What a native sample name means: (engine, metric, part) for each signal; empty if unknown."""
     return _lookup().get(canonical_name(name), [])
 
 
@@ -78,23 +81,20 @@ def engine_of(name: str) -> str | None:
     return None
 
 
-def names_to_fetch(quantiles: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
+def names_to_fetch() -> tuple[list[str], list[list[str]]]:
     """Sample names worth asking a metrics API for.
 
-    Args:
-        quantiles: signals of which buckets are wanted.
-
     Returns:
-        (gauges, counters, sums and counts; for each of the signals its bucket names).
+        (gauges, counters, sums and counts; for each signal that has quantiles its bucket names).
     """
     plain: set[str] = set()
-    buckets: dict[str, list[str]] = {signal: [] for signal in quantiles}
+    buckets: dict[str, list[str]] = {signal: [] for signal in QUANTILES}
     for name, uses in _lookup().items():
         if ":log:" in name or name in ("up", "process_start_time_seconds"):
             continue
         for _, metric, part in uses:
             if part != "bucket":
                 plain.add(name)
-            elif metric.signal in buckets:
+            else:
                 buckets[metric.signal].append(name)
     return sorted(plain | set(_infos())), [sorted(names) for names in buckets.values()]

@@ -17,7 +17,8 @@ ENGINE = Engine(
     prefixes=("sglang:", "sglang_", "ray_sglang_"),
     metrics=(
         Metric("sglang:num_running_reqs", "running", _G),
-        # Everything that waits adds up: the plain queue leaves out grammars and the queues of split prefill and decode.
+        # Everything that waits adds up: the plain queue leaves out grammars and the queues of split prefill
+        # and decode.
         Metric("sglang:num_queue_reqs", "waiting", _G),
         Metric("sglang:num_grammar_queue_reqs", "waiting", _G),
         Metric("sglang:num_prefill_bootstrap_queue_reqs", "waiting", _G),
@@ -41,7 +42,9 @@ ENGINE = Engine(
             _C,
             where=("mode", ("prefill_compute", "prefill_cache")),
         ),
-        Metric("sglang:realtime_tokens_total", "prompt_tokens_computed", _C, where=("mode", ("prefill_compute",))),
+        Metric(
+            "sglang:realtime_tokens_total", "prompt_tokens_computed", _C, where=("mode", ("prefill_compute",))
+        ),
         Metric("sglang:realtime_tokens_total", "generation_tokens", _C, where=("mode", ("decode",))),
         Metric("sglang:realtime_tokens_total", "realtime_tokens", _C),
         Metric("sglang:prompt_tokens_total", "prompt_tokens", _C, preference=1),
@@ -181,8 +184,6 @@ _WHY_NOT: dict[str, tuple[str, ...]] = {
         "sglang:startup_latency_breakdown_seconds_max",
         "sglang:startup_time_seconds",
     ),
-    "what clients asked for, not what was done": (
-        "sglang:num_so_requests_total",
-    ),
+    "what clients asked for, not what was done": ("sglang:num_so_requests_total",),
 }
 NOT_MAPPED: dict[str, str] = {name: why for why, names in _WHY_NOT.items() for name in names}

@@ -45,12 +45,8 @@ _WHY_NOT: dict[str, tuple[str, ...]] = {
     "a summary of tokens skipped, without the number of drafts to set them against": (
         "tgi_request_skipped_tokens",
     ),
-    "follows from signals that are mapped": (
-        "tgi_batch_next_size",
-    ),
-    "needs a device timer or traces that are off by default": (
-        "tgi_batch_forward_duration",
-    ),
+    "follows from signals that are mapped": ("tgi_batch_next_size",),
+    "needs a device timer or traces that are off by default": ("tgi_batch_forward_duration",),
     "no rule reads it yet": (
         "tgi_batch_concat",
         "tgi_batch_inference_duration",
@@ -59,8 +55,6 @@ _WHY_NOT: dict[str, tuple[str, ...]] = {
         "tgi_batch_inference_success",
         "tgi_batch_inference_failure",
     ),
-    "what clients asked for, not what was done": (
-        "tgi_request_max_new_tokens",
-    ),
+    "what clients asked for, not what was done": ("tgi_request_max_new_tokens",),
 }
 NOT_MAPPED: dict[str, str] = {name: why for why, names in _WHY_NOT.items() for name in names}

@@ -1,7 +1,7 @@
 """TensorRT-LLM's own server: Prometheus text at /prometheus/metrics; what it publishes grew much after 1.2.
 
-Batch size and token budget are metrics here. "Running" also counts requests that the present step leaves out, so
-the scheduled ones are preferred.
+Batch size and token budget are metrics here. "Running" also counts requests that the present step leaves out,
+so the scheduled ones are preferred.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ ENGINE = Engine(
         Metric("trtllm_request_inference_time_seconds", "inference_time", _H),
         Metric("trtllm_spec_decode_num_draft_tokens_total", "spec_draft_tokens", _C),
         Metric("trtllm_spec_decode_num_accepted_tokens_total", "spec_accepted_tokens", _C),
-        Metric(
-            "trtllm_spec_decode_accepted_tokens_total", "spec_accepted_per_pos", _C, key="token_position"
-        ),
+        Metric("trtllm_spec_decode_accepted_tokens_total", "spec_accepted_per_pos", _C, key="token_position"),
         Metric("trtllm_spec_decode_acceptance_length", "spec_accept_length", _G),
         Metric("trtllm_spec_decode_draft_overhead", "spec_draft_overhead", _G),
         Metric("trtllm_gpu_memory_usage_bytes", "gpu_mem_used", _G),

@@ -46,9 +46,7 @@ ENGINE = Engine(
         Metric("vllm:cpu_cache_usage_perc", "cpu_kv_usage", _G, preference=2),
         Metric("vllm:request_success_total", "requests_finished", _C),
         Metric("vllm:admission_rejections_total", "request_rejected", _C),
-        Metric(
-            "vllm:request_success_total", "request_aborted", _C, where=("finished_reason", ("abort",))
-        ),
+        Metric("vllm:request_success_total", "request_aborted", _C, where=("finished_reason", ("abort",))),
         Metric("vllm:request_success_total", "request_errors", _C, where=("finished_reason", ("error",))),
         # A histogram in spite of its name.
         Metric("vllm:iteration_tokens_total", "iteration_tokens", _H),
@@ -65,7 +63,8 @@ ENGINE = Engine(
         Metric("vllm:request_inference_time_seconds", "inference_time", _H),
         Metric("vllm:request_prompt_tokens", "prompt_len", _H),
         Metric("vllm:request_generation_tokens", "generation_len", _H),
-        # The value is the time at which these adapters were last in a batch; old sets of names stay on the page.
+        # The value is the time at which these adapters were last in a batch; old sets of names stay on the
+        # page.
         Metric("vllm:lora_requests_info", "lora_running", _G, key="running_lora_adapters"),
         Metric("vllm:spec_decode_num_drafts_total", "spec_drafts", _C),
         Metric("vllm:spec_decode_num_draft_tokens_total", "spec_draft_tokens", _C),
@@ -109,7 +108,8 @@ ENGINE = Engine(
     ),
     not_exported={
         "concurrency_cap": "the launch command or the start-up line 'non-default args' (--max-num-seqs)",
-        "token_budget": "the launch command or the start-up line 'non-default args' (--max-num-batched-tokens)",
+        "token_budget": "the launch command, or the start-up line 'non-default args'"
+        " (--max-num-batched-tokens)",
     },
     options={"concurrency_cap": "max_num_seqs", "token_budget": "max_num_batched_tokens"},
 )
@@ -196,9 +196,7 @@ _WHY_NOT: dict[str, tuple[str, ...]] = {
         "vllm:sleep_mode_operation_duration_seconds",
         "vllm:sleep_mode_operations_in_flight",
     ),
-    "of the last batch or since the start, and so never of the window": (
-        "vllm:cpu_prefix_cache_hit_rate",
-    ),
+    "of the last batch or since the start, and so never of the window": ("vllm:cpu_prefix_cache_hit_rate",),
     "requests as HTTP sees them: every route of the server is in it, health checks too": (
         "http_requests_total",
         "http_request_duration_seconds",

@@ -56,14 +56,32 @@ PRECEDENCE = (
 
 # What separates the primary from the runner-up.
 TOLD_APART = {
-    ("cap-throttled", "memory-bound"): "KV cache usage while requests wait: spare means the cap, full means memory",
-    ("memory-bound", "cap-throttled"): "KV cache usage while requests wait: full means memory, spare means the cap",
-    ("cap-throttled", "token-budget-bound"): "running: flat at one number means the cap; below it with steps full of prompt tokens means the budget",
-    ("token-budget-bound", "cap-throttled"): "running: below the cap and moving, while every step is full of prompt tokens",
+    (
+        "cap-throttled",
+        "memory-bound",
+    ): "KV cache usage while requests wait: spare means the cap, full means memory",
+    (
+        "memory-bound",
+        "cap-throttled",
+    ): "KV cache usage while requests wait: full means memory, spare means the cap",
+    (
+        "cap-throttled",
+        "token-budget-bound",
+    ): "running: flat at one number means the cap; below it with steps full of prompt tokens means the budget",
+    (
+        "token-budget-bound",
+        "cap-throttled",
+    ): "running: below the cap and moving, while every step is full of prompt tokens",
     ("token-budget-bound", "memory-bound"): "KV cache usage while requests wait: it has room",
     ("memory-bound", "token-budget-bound"): "share of prompt tokens in a step: steps are not full of prefill",
-    ("preemption-storm", "memory-bound"): "preemptions: with them work is thrown away, without them it only waits",
-    ("prefill-stalls-decode", "decode-bound"): "median gap between tokens: it stays low while single gaps are long",
+    (
+        "preemption-storm",
+        "memory-bound",
+    ): "preemptions: with them work is thrown away, without them it only waits",
+    (
+        "prefill-stalls-decode",
+        "decode-bound",
+    ): "median gap between tokens: it stays low while single gaps are long",
 }
 
 _LIKELY_SECOND = {
@@ -104,6 +122,10 @@ def primary(ranked: list[Finding]) -> Finding | None:
 
 def runner_up(ranked: list[Finding], first: Finding) -> tuple[str | None, str]:
     """The second most likely cause and what tells it from the first."""
-    others = [f.rule for f in ranked if f.role is Role.CAUSE and f.rule != first.rule and f.severity is not Severity.INFO]
+    others = [
+        f.rule
+        for f in ranked
+        if f.role is Role.CAUSE and f.rule != first.rule and f.severity is not Severity.INFO
+    ]
     second = others[0] if others else _LIKELY_SECOND.get(first.rule)
     return second, TOLD_APART.get((first.rule, second or ""), "")

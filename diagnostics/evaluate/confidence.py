@@ -33,7 +33,9 @@ def confidence(draft: Draft, support: Support) -> tuple[float, str]:
     Returns:
         (0 to 1, sentence).
     """
-    provenance = min((e.provenance for e in draft.evidence), key=lambda p: BY_PROVENANCE[p], default=Provenance.MEASURED)
+    provenance = min(
+        (e.provenance for e in draft.evidence), key=lambda p: BY_PROVENANCE[p], default=Provenance.MEASURED
+    )
     margin = min(max(draft.margin, 0.0), 1.0)
     coverage = min(max(draft.coverage, 0.0), 1.0)
     value = (
@@ -48,7 +50,11 @@ def confidence(draft: Draft, support: Support) -> tuple[float, str]:
     if provenance is Provenance.INFERRED:
         parts.append("one number is inferred")
     elif provenance in (Provenance.LIFETIME, Provenance.ASSUMED):
-        parts.append("rests on totals since start" if provenance is Provenance.LIFETIME else "rests on what was assumed")
+        parts.append(
+            "rests on totals since start"
+            if provenance is Provenance.LIFETIME
+            else "rests on what was assumed"
+        )
     parts.append("far from its threshold" if margin >= 0.5 else "close to its threshold")
     return round(value, 2), f"{word(value)}: " + ", ".join(p for p in parts if p)
 

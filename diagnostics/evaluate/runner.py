@@ -41,10 +41,12 @@ def run_rules(
             continue
         try:
             outcome = rule.evaluate(facts)
-        except Exception as error:  # noqa: BLE001  one broken rule must not take the verdict with it
+        except Exception as error:  # one broken rule must not take the verdict with it
             results.errors.append(f"{rule.slug}: {type(error).__name__}: {error}")
             results.not_evaluated.append(
-                NotEvaluated(rule.slug, Reason.RULE_ERROR, (), f"report this: {type(error).__name__}: {error}")
+                NotEvaluated(
+                    rule.slug, Reason.RULE_ERROR, (), f"report this: {type(error).__name__}: {error}"
+                )
             )
             continue
         if isinstance(outcome, Fired):
@@ -65,12 +67,17 @@ def _pass(rule: Rule, facts: Facts, results: Results) -> None:
         return
     results.not_evaluated.append(
         NotEvaluated(
-            rule.slug, Reason.NEEDS_TIME_SERIES, tuple(s for n in rule.needs for s in n.any_of[:1]), HOW_TO_GET_TIME
+            rule.slug,
+            Reason.NEEDS_TIME_SERIES,
+            tuple(s for n in rule.needs for s in n.any_of[:1]),
+            HOW_TO_GET_TIME,
         )
     )
 
 
-HOW_TO_GET_TIME = "give a metrics API (http://prometheus:9090), or dumps saved every few seconds with --interval"
+HOW_TO_GET_TIME = (
+    "give a metrics API (http://prometheus:9090), or dumps saved every few seconds with --interval"
+)
 
 
 def _met(need: Need, facts: Facts) -> bool:
@@ -89,7 +96,10 @@ def _unmet(rule: Rule, needs: list[Need], facts: Facts) -> NotEvaluated:
     hints = engine.not_exported if engine else {}
     if any(s in hints for s in signals):
         return NotEvaluated(
-            rule.slug, Reason.NOT_EXPORTED_BY_ENGINE, signals, how or "; ".join(hints[s] for s in signals if s in hints)
+            rule.slug,
+            Reason.NOT_EXPORTED_BY_ENGINE,
+            signals,
+            how or "; ".join(hints[s] for s in signals if s in hints),
         )
     default = f"give metrics of the engine that carry {', '.join(signals)}"
     return NotEvaluated(rule.slug, Reason.NOT_IN_THIS_INPUT, signals, how or default)

@@ -1,4 +1,4 @@
-"""The memory of one replica added up: weights, KV cache, graphs, and the rest, as printed or as estimated (S02)."""
+"""The memory of one GPU added up: weights, KV cache, graphs, the rest; printed or estimated (S02)."""
 
 from __future__ import annotations
 
@@ -51,11 +51,16 @@ class Terms:
     def sentence(self) -> str:
         """The terms that are known, added up, in words; empty when fewer than two are."""
         parts = (
-            (self.weights, "weights"), (self.graphs, "graphs"), (self.rest, "activations, context and the rest"),
+            (self.weights, "weights"), (self.graphs, "graphs"), (self.rest,
+                                                                 "activations, context and the rest"),
             (self.kv, "KV cache"),
         )  # fmt: skip
         known = [f"{words.number(value)} GiB {name}" for value, name in parts if value is not None]
-        total = f" = {words.number(self.granted)} GiB granted" if self.granted is not None and len(known) > 2 else ""
+        total = (
+            f" = {words.number(self.granted)} GiB granted"
+            if self.granted is not None and len(known) > 2
+            else ""
+        )
         return f"On one GPU: {' + '.join(known)}{total} ({self.basis}). " if len(known) > 1 else ""
 
 
@@ -82,7 +87,7 @@ def printed(facts: Facts, i: int) -> Terms | None:
 
 
 def estimated(facts: Facts, i: int, gpu: Gpu) -> Terms | None:
-    """The terms by arithmetic, from the model's configuration or the size in its name; None when neither is known."""
+    """The terms by arithmetic, from the model's structure or the size in its name; None without either."""
     tp = deployment.degree(facts, i, deployment.TP_NAMES)
     pp = deployment.degree(facts, i, deployment.PP_NAMES)
     small = deployment.stored(facts, i)
@@ -90,7 +95,8 @@ def estimated(facts: Facts, i: int, gpu: Gpu) -> Terms | None:
         return None
     shape, size = deployment.shape(facts, i), deployment.parameters(facts, i)
     if shape is not None:
-        weights, basis = model_weight_bytes(shape, shape.quantization or small, tp), "estimated from the model's structure"
+        weights = model_weight_bytes(shape, shape.quantization or small, tp)
+        basis = "estimated from the model's structure"
     elif size is not None:
         weights, basis = weight_bytes(size, small, tp=tp), "estimated from the size in the model's name"
     else:

@@ -48,7 +48,11 @@ def signal_series(db: duckdb.DuckDBPyConnection, entities: list[Entity]) -> Iter
 
 
 def _one(
-    entities: list[Entity], label: str, times: np.ndarray, value: np.ndarray, growth: np.ndarray  # type: ignore[type-arg]
+    entities: list[Entity],
+    label: str,
+    times: np.ndarray,
+    value: np.ndarray,
+    growth: np.ndarray,
 ) -> SignalSeries:
     number, _, signal = label.partition("|")
     unit = SIGNALS[signal].unit
@@ -59,5 +63,9 @@ def _one(
         unit = f"{unit}/s"
     every = max(1, -(-len(times) // MAX_POINTS))
     return SignalSeries(
-        entities[int(number)].label, signal, unit, tuple(times[::every].tolist()), tuple(value[::every].tolist())
+        entities[int(number)].label,
+        signal,
+        unit,
+        tuple(times[::every].tolist()),
+        tuple(value[::every].tolist()),
     )

@@ -1,4 +1,4 @@
-"""Courses over time, where a statistic over a whole window hides what matters: stalls, waves, bands of load."""
+"""Courses over time, where one number for a whole window hides what matters: stalls and bands of load."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ FROM points WHERE signal = $signal AND part = 'value' AND value >= 0 GROUP BY e,
 class Course:
     """The scrapes of one replica in time order; counters as growth since the scrape before, NaN where absent.
 
-    ``waiting`` leaves out requests that are held back for another reason than capacity; ``before`` is what ran at
-    the scrape before.
+    ``waiting`` leaves out requests that are held back for another reason than capacity; ``before`` is what
+    ran at the scrape before.
     """
 
     t: Array

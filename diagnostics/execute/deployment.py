@@ -20,7 +20,15 @@ from diagnostics.model.samples import LogEvent, Provenance, Setting
 TP_NAMES = ("tensor_parallel_size", "tp_size", "num_shard", "tp")
 PP_NAMES = ("pipeline_parallel_size", "pp_size", "pp")
 # Sources that hold everything an operator set, so that what they do not name has its default.
-_WHOLE = ("launch command", "asked", "manifest", "option file", "non-default args", "Namespace", "server_args")
+_WHOLE = (
+    "launch command",
+    "asked",
+    "manifest",
+    "option file",
+    "non-default args",
+    "Namespace",
+    "server_args",
+)
 # Engines that use one GPU unless told otherwise; others take all that they see.
 _ONE_BY_DEFAULT = ("vllm", "sglang")
 # How names of checkpoints say the format of the weights.
@@ -33,7 +41,9 @@ _FORMATS = (
     (re.compile(r"(?<![a-z0-9])(?:w4a16|int4|4[-_]?bits?|q4(?:_\w+)?)(?![a-z0-9])", re.I), "int4"),
 )  # fmt: skip
 # Published in a small format that their name does not say; nothing is inferred from the size of these.
-_SMALL_UNSAID = re.compile(r"gpt-oss|deepseek|kimi|ministral-3|mistral-large-3|devstral|minimax|gguf|nemotron-3", re.I)
+_SMALL_UNSAID = re.compile(
+    r"gpt-oss|deepseek|kimi|ministral-3|mistral-large-3|devstral|minimax|gguf|nemotron-3", re.I
+)
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![A-Za-z0-9])")
 # Experts share attention and embeddings: 8x7B has 0.83 of 56e9 parameters, 8x22B 0.80 of 176e9.
 _SHARED_BY_EXPERTS = 0.8
@@ -74,7 +84,7 @@ def has_whole_configuration(facts: Facts, i: int) -> bool:
 
 
 def degree(facts: Facts, i: int, names: tuple[str, ...]) -> int | None:
-    """A parallel degree of replica i; 1 where the whole configuration does not name it; None when not known."""
+    """A parallel degree of replica i; 1 where a whole configuration names none; None when not known."""
     value = facts.number(i, *names)
     if value is not None:
         return int(value) if value >= 1 and value == int(value) else None

@@ -9,15 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagnostics.execute.sql import Answers, Array
+from diagnostics.model.bench import BenchRun
 from diagnostics.model.catalog import SIGNALS
 from diagnostics.model.findings import Evidence, Window
 from diagnostics.model.report import Regime, Segment
 from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import LogEvent, Provenance, Resolution, Setting
+from diagnostics.signals.episodes import Episode
 from diagnostics.signals.identity import Entity
 from diagnostics.signals.regimes import EntityRegimes
 
 Mask = NDArray[np.bool_]
+# Share of a rise that is cut off at each end when its stretch is named.
+RISE_EDGE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class Facts:
         resolution: how finely each is seen.
         settings: for each, setting name -> setting; the most trustworthy source wins.
         events: notable log lines of the deployment.
+        episodes: for each, stretches of trouble beside the regimes.
+        runs: benchmark results given beside, load levels of one run grouped.
     """
 
     deployment: str
@@ -55,10 +61,11 @@ class Facts:
     resolution: list[Resolution]
     settings: list[dict[str, Setting]]
     events: list[LogEvent]
+    episodes: list[list[Episode]]
+    runs: list[BenchRun]
     options: Options
     answers: Answers
     observed: Window
-    shares_capture: bool = False
 
     @property
     def size(self) -> int:
@@ -152,6 +159,38 @@ class Facts:
         longest = _longest(stretches)
         return Window(longest[0], longest[1], min(1.0, held / observed))
 
+    def episode_window(self, indices: Iterable[int], name: str) -> Window:
+        """From the first to the last moment of these replicas' episodes; the whole time seen when there is none."""
+        chosen = list(indices)
+        found = [x for i in chosen for x in self.episodes[i] if x.name == name]
+        observed = sum(self.courses[i].observed for i in chosen)
+        if not found or not observed:
+            return Window(self.observed.start, self.observed.end, None)
+        held = sum(x.end - x.start for x in found)
+        return Window(min(x.start for x in found), max(x.end for x in found), min(1.0, held / observed))
+
+    def rise(self, i: int, counted: str, less: str) -> Window:
+        """When the growth of one counter ran away from another's on replica i: from a twentieth to all but one of it.
+
+        Args:
+            i: the replica.
+            counted: the counter (or the count of a histogram) that ran ahead.
+            less: the counter that should have followed.
+        """
+        rows = self.answers.db.execute(
+            "SELECT t, sum(CASE WHEN signal = ? THEN inc ELSE -inc END) AS d FROM points WHERE timed AND e = ?"
+            " AND ((signal = ? AND part IN ('value', 'count')) OR (signal = ? AND part = 'value')) GROUP BY t ORDER BY t",
+            [counted, self.entities[i].number, counted, less],
+        ).fetchnumpy()
+        ahead = np.cumsum(np.ma.filled(np.ma.asarray(rows["d"], dtype=np.float64), 0.0))
+        if len(ahead) < 2 or ahead[-1] <= 0:
+            return Window(self.observed.start, self.observed.end, None)
+        times = np.asarray(rows["t"], dtype=np.float64)
+        start = float(times[int(np.argmax(ahead >= RISE_EDGE * ahead[-1]))])
+        end = float(times[int(np.argmax(ahead >= (1 - RISE_EDGE) * ahead[-1]))])
+        observed = self.courses[i].observed
+        return Window(start, end, min(1.0, (end - start) / observed) if observed else None)
+
     def evidence(
         self, i: int, request: Request, comparison: str, threshold: float | None,
         provenance: Provenance = Provenance.MEASURED,
@@ -161,7 +200,9 @@ class Facts:
         stat = request.stat.value if request.over is None else f"increase by increase of {request.over}"
         unit = (spec.unit if spec else "") if request.over is None else "ratio"
         value = float(self.ask(request)[i])
-        return Evidence(request.signal, stat, value, unit, comparison, threshold, self.entities[i].label, provenance)
+        return Evidence(
+            request.signal, stat, value, unit, comparison, threshold, self.entities[i].label, provenance
+        )
 
 
 def _longest(stretches: list[Segment]) -> tuple[float, float]:

@@ -71,4 +71,6 @@ def promql(request: Request, engine: str, matchers: str = "", window: str = DEFA
     if request.stat in (Stat.HIST_MEAN, Stat.HIST_MEAN_LIFETIME):
         return f"increase({total}[{window}]) / increase({count}[{window}])"
     bucket = _selector(metric, "_bucket", matchers)
-    return f"histogram_quantile({request.stat.quantile}, sum by (le, instance, pod) (rate({bucket}[{window}])))"
+    return (
+        f"histogram_quantile({request.stat.quantile}, sum by (le, instance, pod) (rate({bucket}[{window}])))"
+    )

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from diagnostics.model.report import Regime
 from diagnostics.model.requests import Request, Stat
+from diagnostics.signals.episodes import Episode
+from diagnostics.signals.quantiles import histogram_quantile
 from diagnostics.signals.regimes import SATURATED, EntityRegimes
 
 Array = NDArray[np.float64]
@@ -40,8 +42,8 @@ ORDER BY w.name, m.e, m.signal, m.le
 _COLUMNS = ("count", "last", "max", "min", "mean", "p50", "p90", "p99", "increase", "slope")
 
 
-def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes]) -> None:
-    """Lay out the windows that statistics run over: ``all``, ``saturated``, ``calm`` and each regime."""
+def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes], episodes: list[Episode]) -> None:
+    """Lay out the windows that statistics run over: ``all``, ``saturated``, ``calm``, each regime and episode."""
     names: list[str] = []
     entities: list[int] = []
     starts: list[float] = []
@@ -54,6 +56,7 @@ def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes]) -> 
                 rows.append(("saturated", segment.start, segment.end))
             elif segment.regime in CALM:
                 rows.append(("calm", segment.start, segment.end))
+        rows.extend((x.name, x.start, x.end) for x in episodes if x.entity == e)
         for name, start, end in rows:
             names.append(name)
             entities.append(e)
@@ -154,29 +157,3 @@ class Answers:
 def _ratio(top: Array, below: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, top / below, np.nan)
-
-
-def histogram_quantile(q: float, les: Array, cumulative: Array) -> float:
-    """Quantile from the increase of each cumulative bucket, as Prometheus does it.
-
-    Args:
-        q: 0 to 1.
-        les: upper edges, ascending, the last one infinite.
-        cumulative: increase of each bucket over the window, same shape.
-
-    Returns:
-        Linear interpolation within the bucket, the lower edge of the first being 0 (when its upper edge is
-        positive); the highest finite edge when it lies beyond; NaN without observations.
-    """
-    if len(les) < 2 or np.isnan(cumulative).any() or cumulative[-1] <= 0:
-        return float("nan")
-    counts = np.maximum.accumulate(cumulative)
-    rank = q * counts[-1]
-    i = int(np.searchsorted(counts, rank, "left"))
-    if i >= len(les) - 1:
-        return float(les[-2])
-    if i == 0 and les[0] <= 0:
-        return float(les[0])
-    low, below = (0.0, 0.0) if i == 0 else (float(les[i - 1]), float(counts[i - 1]))
-    inside = counts[i] - below
-    return float(les[i]) if inside <= 0 else low + (float(les[i]) - low) * (rank - below) / inside

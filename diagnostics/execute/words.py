@@ -29,7 +29,9 @@ def number(value: float) -> str:
 
 def percent(value: float) -> str:
     """A ratio as percent."""
-    return "unknown" if math.isnan(value) else f"{100 * value:.0f} %" if value >= 0.1 else f"{100 * value:.1f} %"
+    return (
+        "unknown" if math.isnan(value) else f"{100 * value:.0f} %" if value >= 0.1 else f"{100 * value:.1f} %"
+    )
 
 
 def seconds(value: float) -> str:

@@ -22,7 +22,7 @@ class Regime(StrEnum):
     CAP = "cap"
     KV_MEMORY = "kv-memory"
     PREEMPTING = "preempting"
-    TOKEN_BUDGET = "token-budget"
+    TOKEN_BUDGET = "token-budget"  # noqa: S105  a token of text, not of access
     QUEUEING = "queueing"
     UNDECIDED = "undecided"
 

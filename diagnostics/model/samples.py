@@ -52,10 +52,16 @@ class Series:
 
     Log lines become series too: the name is then ``<engine>:log:<field>``, for example
     ``vllm:log:running``, and the labels hold what the line's prefix said (``engine``, ``pod``, ...).
+
+    Attributes:
+        name: as it was on the wire.
+        labels: without ``le``. Series that differ only in their bucket share one dictionary: never change it.
+        le: upper edge of a histogram bucket, or None.
     """
 
     name: str
     labels: dict[str, str]
+    le: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

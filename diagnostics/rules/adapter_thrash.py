@@ -1,16 +1,16 @@
 """LoRA adapters are swapped in and out because routing ignores them (S27).
 
-A batch may mix only so many adapters. Requests for others are held back, although seats and KV cache are free. Not this
-where what waits lacks a seat or memory, and not where nothing says that adapters are in use: a grammar or a transfer can
-hold a request back too.
+A batch may mix only so many adapters. Requests for others are held back, although seats and KV cache are
+free. Not this where what waits lacks a seat or memory, and not where nothing says that adapters are in use: a
+grammar or a transfer can hold a request back too.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.engines import defaults, flags
-from diagnostics.execute import words
+from diagnostics.engines import flags
+from diagnostics.execute import adapters, words
 from diagnostics.execute.facts import Facts, Mask
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.execute.sql import Array
@@ -20,7 +20,8 @@ from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import Provenance, Resolution
 from diagnostics.signals.regimes import KV_SPARE
 
-# requests held back on average from which it is no chance (recording: 1.2 with one adapter of six in a batch, else 0).
+# requests held back on average from which it is no chance (recording: 1.2 with one adapter of six in a batch,
+# else 0).
 HELD_MEAN = 0.5
 # Share of what waits that is held back for another reason than capacity (recording: all of it).
 HELD_SHARE = 0.5
@@ -29,13 +30,11 @@ QUEUE_SHARE = 0.5
 # s; waits shorter than this are no trouble to anybody.
 MIN_QUEUE_SECONDS = 0.2
 MIN_SCRAPES = 8.0
-# Names of settings that say how many adapters a batch may mix.
-MAX_NAMES = ("max_loras", "max_loras_per_batch")
 
 
 def evaluate(facts: Facts) -> Outcome:
     """Fire where requests for adapters are held back over time, or on average between dumps."""
-    limit = np.array([_limit(facts, i) for i in range(facts.size)])
+    limit = np.array([adapters.most_in_a_batch(facts, i) for i in range(facts.size)])
     lora = ~np.isnan(limit)
     if not lora.any():
         return Passed()
@@ -51,7 +50,15 @@ def evaluate(facts: Facts) -> Outcome:
     if len(hit):
         return Fired((_draft(facts, tuple(hit.tolist()), limit, Resolution.RANGE),))
     dumps = facts.is_thin() | ~enough
-    few = lora & spare & marked & dumps & _slow(facts) & (deferred >= HELD_SHARE * waiting) & (_in_use(facts) > limit)
+    few = (
+        lora
+        & spare
+        & marked
+        & dumps
+        & _slow(facts)
+        & (deferred >= HELD_SHARE * waiting)
+        & (adapters.in_use(facts) > limit)
+    )
     if few.any():
         return Fired((_draft(facts, tuple(np.flatnonzero(few).tolist()), limit, Resolution.PAIR),))
     if not marked[lora].all() and not facts.has("lora_slots_used").any():
@@ -60,28 +67,6 @@ def evaluate(facts: Facts) -> Outcome:
             "this release does not say why a request waits; count adapters a replica in the gateway's log",
         )  # fmt: skip
     return Passed()
-
-
-def _limit(facts: Facts, i: int) -> float:
-    """Adapters that one batch may mix; NaN where nothing says that adapters are served."""
-    known = facts.number(i, *MAX_NAMES)
-    if known is None and facts.flag(i, "enable_lora"):
-        default = defaults.default_of(facts.engine, facts.version, None, "max_loras")
-        known = float(default.value) if default else None
-    published = float(facts.column("lora_max", Stat.MAX)[i])
-    return known if known is not None else published
-
-
-def _in_use(facts: Facts) -> Array:
-    """Different adapters that were in a batch within the window, by the names in the engine's own labels."""
-    names: list[set[str]] = [set() for _ in range(facts.size)]
-    counts = {key: facts.column("lora_running", Stat.COUNT, key=key) for key in facts.keys("lora_running")}
-    scrapes = np.nanmax([np.nan_to_num(c) for c in counts.values()], axis=0) if counts else np.zeros(facts.size)
-    for key, count in counts.items():
-        used = (facts.increase("lora_running", key=key) > 0) | ((count > 0) & (count < scrapes))
-        for i in np.flatnonzero(used):
-            names[i].update(name for name in key.split(",") if name)
-    return np.array([float(len(found)) for found in names])
 
 
 def _slow(facts: Facts) -> Mask:
@@ -93,47 +78,60 @@ def _slow(facts: Facts) -> Mask:
 def _draft(facts: Facts, hit: tuple[int, ...], limit: Array, resolution: Resolution) -> Draft:
     deferred = Request("waiting_deferred", Stat.MEAN)
     worst = max(hit, key=lambda i: float(np.nan_to_num(facts.ask(deferred)[i])))
-    held, used = float(facts.ask(deferred)[worst]), float(_in_use(facts)[worst])
+    held, used = float(facts.ask(deferred)[worst]), float(adapters.in_use(facts)[worst])
     queue = facts.hist_mean("queue_time")[worst]
     pool = bool(np.isnan(held) or facts.engine != "vllm")
-    known = facts.setting(worst, *MAX_NAMES)
+    known = facts.setting(worst, *adapters.MAX_NAMES)
     source = known.where if known else "the engine's default" if not pool else "the engine's metrics"
-    adapters = f"{words.number(used)} adapters took turns in it. " if used else ""
-    what = "all adapter slots are taken" if pool else f"{words.number(held)} requests on average are held back for their adapter"
+    turns = f"{words.number(used)} adapters took turns in it. " if used else ""
+    what = (
+        "all adapter slots are taken"
+        if pool
+        else f"{words.number(held)} requests on average are held back for their adapter"
+    )
     return Draft(
         severity=Severity.WARNING,
         role=Role.CAUSE,
         replicas=hit,
-        window=Window(facts.observed.start, facts.observed.end, 1.0 if resolution is Resolution.RANGE else None),
-        summary=f"Requests wait for their LoRA adapter on {words.replicas(facts, hit)}: {what}, while seats and KV cache are free",
+        window=Window(facts.observed.start, facts.observed.end, 1.0 if resolution is Resolution.RANGE else
+                      None),
+        summary=(
+            f"Requests wait for their LoRA adapter on {words.replicas(facts, hit)}: {what}, while seats and "
+            "KV cache are free"
+        ),
         explanation=(
-            f"A batch may mix {words.number(float(limit[worst]))} adapter(s) ({source}). {adapters}"
-            f"{'' if np.isnan(queue) else f'A request waits {words.seconds(float(queue))} on average for its first schedule. '}"
-            "Nothing waits for a seat or for memory: a request for another adapter waits until one of those in the batch is no "
-            "longer used. A router that ignores adapters sends every adapter to every replica, so each replica swaps all the time."
+            f"A batch may mix {words.number(float(limit[worst]))} adapter(s) ({source}). "
+            f"{turns}{words.queue_sentence(facts, worst, 'all')}"
+            "Nothing waits for a seat or for memory: a request for another adapter waits until one of those "
+            "in the batch is no longer used. A router that ignores adapters sends every adapter to every "
+            "replica, so each replica swaps all the time."
         ),
         evidence=(
-            *((facts.evidence(worst, deferred, ">=", HELD_MEAN),) if not pool and resolution is Resolution.RANGE else ()),
-            *((facts.evidence(worst, Request("queue_time", Stat.HIST_MEAN), ">=", MIN_QUEUE_SECONDS),) if queue > 0 else ()),
-            *((facts.evidence(worst, Request("lora_slots_used", Stat.P50), ">=", float(limit[worst]), Provenance.INFERRED),)
-              if pool else ()),
-            Evidence("lora_max", "adapters in one batch", float(limit[worst]), "adapters", "<" if used else "=", used or None,
-                     facts.entities[worst].label, Provenance.CONFIGURED),
+            *((facts.evidence(worst, deferred, ">=", HELD_MEAN),) if not pool and resolution is
+              Resolution.RANGE else ()),
+            *((facts.evidence(worst, Request("queue_time", Stat.HIST_MEAN), ">=", MIN_QUEUE_SECONDS),) if
+              queue > 0 else ()),
+            *((facts.evidence(worst, Request("lora_slots_used", Stat.P50), ">=", float(limit[worst]),
+                              Provenance.INFERRED),) if pool else ()),
+            Evidence("lora_max", "adapters in one batch", float(limit[worst]), "adapters", "<" if used else
+                     "=", used or None, facts.entities[worst].label, Provenance.CONFIGURED),
         ),
         chart=ChartHint(("waiting_deferred", "waiting", "running", "kv_usage"), {"kv_usage": KV_SPARE}),
-        impact=Impact("first tokens come late, most of all for rare adapters",
-                      None if np.isnan(queue) else round(float(queue), 3), "s a request", "mean wait for the first schedule"),
+        impact=Impact("first tokens come late, most of all for rare adapters", None if np.isnan(queue) else
+                      round(float(queue), 3), "s a request", "mean wait for the first schedule"),
         remedies=_remedies(facts, float(limit[worst]), used),
         do_not=(
             "Do not raise the concurrency cap: seats are empty.",
             "Do not even out request counts over replicas: every replica then swaps every adapter.",
         ),
-        refuted_by="Nothing is held back any more (deferred waiting is 0), or no more adapters are in use than a batch may mix.",
+        refuted_by="Nothing is held back any more (deferred waiting is 0), or no more adapters are in use "
+            "than a batch may mix.",
         margin=0.3 if pool else min(1.0, held / HELD_MEAN - 1),
         weakest=resolution,
         verify=(deferred, Request("queue_time", Stat.HIST_MEAN), Request("kv_usage", Stat.MAX)),
         explains=("past-saturation-knee",),
-        because="adapter slots are full while seats are free" if pool else "what waits is held back, and not for capacity",
+        because="adapter slots are full while seats are free" if pool else "what waits is held back, and not "
+            "for capacity",
         confidence_cap=1.0 if resolution is Resolution.RANGE else 0.5,
     )  # fmt: skip
 
@@ -141,18 +139,25 @@ def _draft(facts: Facts, hit: tuple[int, ...], limit: Array, resolution: Resolut
 def _remedies(facts: Facts, limit: float, used: float) -> tuple[Remedy, ...]:
     flag = flags.flag_for(facts.engine, facts.version, "max-loras")
     wanted = f"{max(used, 2 * limit):.0f}"
-    found = [
-        Remedy("Now: route by adapter, with a hash of its name choosing the replica, so that requests for one adapter share "
-               "batches; no restart.", "now", expected="each replica keeps a small stable set of adapters",
-               risk="a very popular adapter loads one replica; give it a group of its own", undo="route as before"),
-    ]  # fmt: skip
-    if flag:
-        found.append(Remedy(f"At the next rollout raise {flag} to the number of adapters hot on one replica.", "next-rollout", True,
-                            facts.engine, flag, words.number(limit), wanted, "more adapters share a batch",
-                            "each slot takes GPU memory from the KV cache", f"set {flag} back"))  # fmt: skip
-    found.append(Remedy("Partition adapters over groups of replicas, each with a stable set.", "capacity-plan",
-                        expected="adding replicas to a group adds capacity for its adapters"))  # fmt: skip
-    return tuple(found)
+    route = Remedy(
+        "Now: route by adapter, with a hash of its name choosing the replica, so that requests for one "
+        "adapter share batches; no restart.",
+        "now",
+        expected="each replica keeps a small stable set of adapters",
+        risk="a very popular adapter loads one replica; give it a group of its own",
+        undo="route as before",
+    )
+    more = Remedy(
+        f"At the next rollout raise {flag} to the number of adapters hot on one replica.",
+        "next-rollout", True, facts.engine, flag, words.number(limit), wanted, "more adapters share a batch",
+        "each slot takes GPU memory from the KV cache", f"set {flag} back",
+    )  # fmt: skip
+    groups = Remedy(
+        "Partition adapters over groups of replicas, each with a stable set.",
+        "capacity-plan",
+        expected="adding replicas to a group adds capacity for its adapters",
+    )
+    return (route, more, groups) if flag else (route, groups)
 
 
 RULE = Rule(
@@ -161,12 +166,12 @@ RULE = Rule(
     title="LoRA adapters are swapped in and out because routing ignores them",
     family="fleet",
     concepts=("S27",),
-    needs=(Need(("waiting",)), Need(("lora_max", "max_loras", "max_loras_per_batch", "enable_lora", "lora_running"),
-                                    how_to_get="no LoRA adapters are served, or their metrics are not here")),
+    needs=(
+        Need(("waiting",)),
+        Need(("lora_max", "max_loras", "max_loras_per_batch", "enable_lora", "lora_running"),
+             how_to_get="no LoRA adapters are served, or their metrics are not here"),
+    ),
     evaluate=evaluate,
-    thresholds={
-        "requests held back on average": (HELD_MEAN, "requests"),
-        "held back by waiting": (HELD_SHARE, "ratio"),
-        "queue time by time to first token": (QUEUE_SHARE, "ratio"),
-    },
+    thresholds={"requests held back on average": (HELD_MEAN, "requests"), "held back by waiting": (HELD_SHARE,
+                "ratio"), "queue time by time to first token": (QUEUE_SHARE, "ratio"),},
 )  # fmt: skip

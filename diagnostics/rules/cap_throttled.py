@@ -116,7 +116,11 @@ def _remedies(facts: Facts, i: int, cap: float, provenance: Provenance) -> tuple
     )
     if flag is None:
         return (first,)
-    current = words.number(cap) if provenance is not Provenance.INFERRED else f"about {words.number(cap)} (inferred)"
+    current = (
+        words.number(cap)
+        if provenance is not Provenance.INFERRED
+        else f"about {words.number(cap)} (inferred)"
+    )
     return (
         first,
         Remedy(

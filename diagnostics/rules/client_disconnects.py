@@ -12,7 +12,7 @@ from diagnostics.execute import words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.execute.sql import Array
-from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
+from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity
 from diagnostics.model.report import Reason
 from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import Provenance, Resolution
@@ -27,9 +27,15 @@ def evaluate(facts: Facts) -> Outcome:
     """Compare first tokens with completions and what is in flight, and look at counted aborts."""
     began, lost = facts.column("ttft", Stat.HIST_COUNT), _lost(facts)
     if np.isnan(began).all() or np.isnan(lost).all():
-        return Unanswered(Reason.NEEDS_TIME_SERIES, ("ttft", "requests_finished"), "save a second dump, or give a metrics API")
+        return Unanswered(
+            Reason.NEEDS_TIME_SERIES,
+            ("ttft", "requests_finished"),
+            "save a second dump, or give a metrics API",
+        )
     hit = (began >= MIN_FIRST_TOKENS) & (lost >= np.maximum(MIN_LOST, LOST_SHARE * began))
-    return Fired((_draft(facts, tuple(np.flatnonzero(hit).tolist()), lost, began),)) if hit.any() else Passed()
+    return (
+        Fired((_draft(facts, tuple(np.flatnonzero(hit).tolist()), lost, began),)) if hit.any() else Passed()
+    )
 
 
 def _lost(facts: Facts) -> Array:
@@ -38,7 +44,9 @@ def _lost(facts: Facts) -> Array:
     first, last = facts.column("running", Stat.LAST), facts.column("running", Stat.MAX)
     # A request that was preempted waits again though its first token came.
     back_in_queue = np.where(
-        np.nan_to_num(facts.increase("preemptions")) > 0, np.nan_to_num(facts.column("waiting", Stat.LAST)), 0.0
+        np.nan_to_num(facts.increase("preemptions")) > 0,
+        np.nan_to_num(facts.column("waiting", Stat.LAST)),
+        0.0,
     )
     killed = np.array([len(c.restarts) for c in facts.courses]) * np.nan_to_num(last)
     aborted = np.nan_to_num(facts.increase("request_aborted"))
@@ -54,7 +62,7 @@ def _draft(facts: Facts, hit: tuple[int, ...], lost: Array, began: Array) -> Dra
         severity=Severity.WARNING,
         role=Role.CAUSE,
         replicas=hit,
-        window=Window(facts.observed.start, facts.observed.end, 1.0 if facts.observed.start is not None else None),
+        window=facts.rise(worst, "ttft", "requests_finished"),
         summary=f"Clients hang up: {words.number(float(lost[worst]))} of {words.number(float(began[worst]))} answers that began "
         f"never finished on {words.replicas(facts, hit)}",
         explanation=(
@@ -98,5 +106,8 @@ RULE = Rule(
     needs=(Need(("ttft",)), Need(("requests_finished",))),
     evaluate=evaluate,
     full=Resolution.PAIR,
-    thresholds={"answers lost by answers begun": (LOST_SHARE, "ratio"), "answers lost": (MIN_LOST, "requests")},
+    thresholds={
+        "answers lost by answers begun": (LOST_SHARE, "ratio"),
+        "answers lost": (MIN_LOST, "requests"),
+    },
 )

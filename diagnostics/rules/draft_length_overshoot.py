@@ -27,7 +27,9 @@ def evaluate(facts: Facts) -> Outcome:
     numbers = speculation.read(facts)
     if not numbers.curve:
         return Unanswered(
-            Reason.NOT_IN_THIS_INPUT, ("spec_accepted_per_pos",), "acceptance by position is in newer metrics and log lines"
+            Reason.NOT_IN_THIS_INPUT,
+            ("spec_accepted_per_pos",),
+            "acceptance by position is in newer metrics and log lines",
         )
     curve = np.array(numbers.curve)
     hit = numbers.enough & (curve[0] >= POSITION_PAYS) & (curve[-1] < POSITION_PAYS)
@@ -36,7 +38,7 @@ def evaluate(facts: Facts) -> Outcome:
     return Fired((_draft(facts, tuple(np.flatnonzero(hit).tolist()), curve),))
 
 
-def _draft(facts: Facts, hit: tuple[int, ...], curve: np.ndarray) -> Draft:  # type: ignore[type-arg]
+def _draft(facts: Facts, hit: tuple[int, ...], curve: np.ndarray) -> Draft:
     worst = min(hit, key=lambda i: float(curve[-1][i]))
     shares = [float(p) for p in curve[:, worst]]
     best = sum(p >= POSITION_PAYS for p in shares)
@@ -79,7 +81,12 @@ RULE = Rule(
     title="Later draft positions are almost never accepted",
     family="speculation",
     concepts=("S17",),
-    needs=(Need(("spec_accepted_per_pos", "spec_pos_rate"), how_to_get="speculation is off, or its metrics are not here"),),
+    needs=(
+        Need(
+            ("spec_accepted_per_pos", "spec_pos_rate"),
+            how_to_get="speculation is off, or its metrics are not here",
+        ),
+    ),
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={"accepted share of the last position": (POSITION_PAYS, "ratio")},

@@ -73,5 +73,8 @@ RULE = Rule(
     concepts=("S11",),
     needs=(Need(("running",)),),
     evaluate=evaluate,
-    thresholds={"share of time without a request": (IDLE_SHARE, "ratio"), "without a request": (MIN_SECONDS, "s")},
+    thresholds={
+        "share of time without a request": (IDLE_SHARE, "ratio"),
+        "without a request": (MIN_SECONDS, "s"),
+    },
 )

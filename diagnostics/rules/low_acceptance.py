@@ -33,9 +33,15 @@ def evaluate(facts: Facts) -> Outcome:
     numbers = speculation.read(facts)
     if not numbers.enough.any():
         return Unanswered(
-            Reason.TOO_FEW_SAMPLES, ("spec_draft_tokens",), "let it run until a few hundred tokens were drafted"
+            Reason.TOO_FEW_SAMPLES,
+            ("spec_draft_tokens",),
+            "let it run until a few hundred tokens were drafted",
         )
-    low = numbers.enough & (numbers.rate < LOW_RATE) & ((numbers.length < LOW_LENGTH) | np.isnan(numbers.length))
+    low = (
+        numbers.enough
+        & (numbers.rate < LOW_RATE)
+        & ((numbers.length < LOW_LENGTH) | np.isnan(numbers.length))
+    )
     return Fired((_draft(facts, tuple(np.flatnonzero(low).tolist()), numbers),)) if low.any() else Passed()
 
 
@@ -117,7 +123,12 @@ RULE = Rule(
     title="Most drafted tokens are rejected",
     family="speculation",
     concepts=("S09", "S17", "S26"),
-    needs=(Need(("spec_draft_tokens", "spec_accept_rate"), how_to_get="speculation is off, or its metrics are not here"),),
+    needs=(
+        Need(
+            ("spec_draft_tokens", "spec_accept_rate"),
+            how_to_get="speculation is off, or its metrics are not here",
+        ),
+    ),
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={"accepted by drafted tokens": (LOW_RATE, "ratio"), "tokens a round": (LOW_LENGTH, "tokens")},

@@ -116,7 +116,8 @@ def _at_moments(facts: Facts, hit: tuple[int, ...]) -> Draft:
         summary=f"KV cache{_capacity(facts, worst)} is {words.percent(float(facts.ask(kv)[worst]))} full with "
         f"{words.number(float(facts.ask(waiting)[worst]))} requests waiting, on {words.replicas(facts, hit)}, "
         "at the moment seen",
-        explanation="Requests wait while every block is taken: memory is the limit, as far as a moment can show." + counted,
+        explanation="Requests wait while every block is taken: memory is the limit, as far as a moment can show."
+        + counted,
         evidence=(
             facts.evidence(worst, kv, ">=", THIN_KV),
             facts.evidence(worst, waiting, ">=", THIN_QUEUE_MIN),

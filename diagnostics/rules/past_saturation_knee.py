@@ -62,7 +62,9 @@ def _draft(facts: Facts, hit: tuple[int, ...]) -> Draft:
             *((facts.evidence(worst, queue, ">=", MIN_QUEUE_SECONDS),) if known else ()),
         ),
         chart=ChartHint(("waiting", "generation_tokens", "queue_time", "ttft"), {}),
-        impact=Impact("time to first token is mostly waiting", None, "s", "mean queue time by mean time to first token"),
+        impact=Impact(
+            "time to first token is mostly waiting", None, "s", "mean queue time by mean time to first token"
+        ),
         remedies=(
             Remedy(
                 "Now: shed or route away load until the queue is gone; no restart.",

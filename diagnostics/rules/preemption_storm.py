@@ -6,6 +6,8 @@ handful is normal; a sustained stream of them wastes compute. Never judged by a 
 
 from __future__ import annotations
 
+import math
+
 from diagnostics.execute import remedies, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
@@ -38,7 +40,9 @@ def evaluate(facts: Facts) -> Outcome:
         return Fired((_storm(facts, tuple(pairs), Resolution.PAIR),))
     if max(facts.resolution) is Resolution.SNAPSHOT:
         return Unanswered(
-            Reason.NEEDS_TIME_SERIES, ("preemptions",), "a total since start says nothing of now: save a second dump"
+            Reason.NEEDS_TIME_SERIES,
+            ("preemptions",),
+            "a total since start says nothing of now: save a second dump",
         )
     return Passed()
 
@@ -92,8 +96,10 @@ def _waste(facts: Facts, i: int, events: float, running: float) -> Impact:
     """Tokens thrown away: preemptions by the mean tokens a running sequence holds."""
     capacity = facts.number(i, "kv_capacity_tokens")
     kv = float(facts.column("kv_usage", Stat.MEAN)[i])
-    if not capacity or running <= 0 or kv != kv:
-        return Impact("work is computed twice; how much is in no counter", None, "", "the engine does not count it")
+    if not capacity or running <= 0 or math.isnan(kv):
+        return Impact(
+            "work is computed twice; how much is in no counter", None, "", "the engine does not count it"
+        )
     held = capacity * kv / running
     return Impact(
         f"about {words.number(events * held)} tokens were computed again",

@@ -39,20 +39,32 @@ MIN_COLLAPSED_LINES = 2.0
 
 def evaluate(facts: Facts) -> Outcome:
     """Fire from the gaps between tokens, or from collapsing generation where only a log is there."""
-    mean, median = facts.hist_mean("itl"), facts.column("itl", Stat.HIST_P50)
-    tail, count = facts.column("itl", Stat.HIST_P99), facts.column("itl", Stat.HIST_COUNT)
+    # The stretch in which gaps are long, where there is a course to find it in; else everything seen.
+    during = "stalling" if any(facts.episodes) else "all"
+    mean, median = facts.hist_mean("itl", during), facts.column("itl", Stat.HIST_P50)
+    tail, count = facts.column("itl", Stat.HIST_P99, during), facts.column("itl", Stat.HIST_COUNT, during)
     known = _whole_prefill(facts)
     with np.errstate(invalid="ignore", divide="ignore"):
         heavy = mean / median >= np.where(known, KNOWN_MEAN, STALL_MEAN)
         long = tail / median >= np.where(known, KNOWN_TAIL, STALL_TAIL)
-    stalls = heavy & long & (tail >= MIN_STALL_SECONDS) & (count >= MIN_GAPS) & ~_preempted(facts) & ~_queueing(facts)
+    stalls = (
+        heavy
+        & long
+        & (tail >= MIN_STALL_SECONDS)
+        & (count >= MIN_GAPS)
+        & ~_preempted(facts)
+        & ~_queueing(facts)
+    )
     if stalls.any():
-        return Fired((_draft(facts, tuple(np.flatnonzero(stalls).tolist()), known),))
-    collapsed = _collapsed(facts) & np.isnan(count)
+        return Fired((_draft(facts, tuple(np.flatnonzero(stalls).tolist()), known, during),))
+    no_gaps = np.isnan(facts.column("itl", Stat.HIST_COUNT))
+    collapsed = _collapsed(facts) & no_gaps
     if collapsed.any():
         return Fired((_from_log(facts, tuple(np.flatnonzero(collapsed).tolist())),))
-    if np.isnan(count).all():
-        return Unanswered(Reason.NOT_IN_THIS_INPUT, ("itl",), "give the engine's metrics: a log has no gaps between tokens")
+    if no_gaps.all():
+        return Unanswered(
+            Reason.NOT_IN_THIS_INPUT, ("itl",), "give the engine's metrics: a log has no gaps between tokens"
+        )
     return Passed()
 
 
@@ -72,11 +84,11 @@ def _queueing(facts: Facts) -> Mask:
     return np.asarray(bound >= 0.5)
 
 
-def _draft(facts: Facts, hit: tuple[int, ...], known: Mask) -> Draft:
-    tail = facts.column("itl", Stat.HIST_P99)
+def _draft(facts: Facts, hit: tuple[int, ...], known: Mask, during: str) -> Draft:
+    tail = facts.column("itl", Stat.HIST_P99, during)
     worst = max(hit, key=lambda i: float(tail[i]))
     median = float(facts.column("itl", Stat.HIST_P50)[worst])
-    mean = float(facts.hist_mean("itl")[worst])
+    mean = float(facts.hist_mean("itl", during)[worst])
     prefill = float(facts.hist_mean("prefill_time")[worst])
     breaks = words.slo_broken(facts, worst, "all")
     chunked = facts.setting(worst, "enable_chunked_prefill")
@@ -90,7 +102,7 @@ def _draft(facts: Facts, hit: tuple[int, ...], known: Mask) -> Draft:
         severity=Severity.CRITICAL if breaks else Severity.WARNING,
         role=Role.CAUSE,
         replicas=hit,
-        window=Window(facts.observed.start, facts.observed.end, 1.0 if facts.observed.start is not None else None),
+        window=facts.episode_window(hit, during),
         summary=f"Long prefills stall running answers on {words.replicas(facts, hit)}: the median gap between tokens is "
         f"{words.seconds(median)}, one in a hundred lasts {words.seconds(float(tail[worst]))}",
         explanation=(
@@ -100,7 +112,7 @@ def _draft(facts: Facts, hit: tuple[int, ...], known: Mask) -> Draft:
             "Nothing is preempted, and requests do not queue for long."
         ),
         evidence=(
-            facts.evidence(worst, Request("itl", Stat.HIST_P99), ">=", MIN_STALL_SECONDS),
+            facts.evidence(worst, Request("itl", Stat.HIST_P99, during), ">=", MIN_STALL_SECONDS),
             Evidence("itl", "p99 by median", round(float(tail[worst]) / median, 1), "ratio", ">=",
                      KNOWN_TAIL if certain else STALL_TAIL, facts.entities[worst].label, Provenance.MEASURED),
             Evidence("itl", "mean by median", round(mean / median, 2), "ratio", ">=",
@@ -152,7 +164,11 @@ def _remedies(facts: Facts, i: int) -> tuple[Remedy, ...]:
             )
         )  # fmt: skip
     found.append(
-        Remedy("Or separate prefill and decode on different GPUs.", "capacity-plan", expected="no prompt touches a stream")
+        Remedy(
+            "Or separate prefill and decode on different GPUs.",
+            "capacity-plan",
+            expected="no prompt touches a stream",
+        )
     )
     return tuple(found)
 
@@ -189,7 +205,11 @@ def _from_log(facts: Facts, hit: tuple[int, ...]) -> Draft:
         f"{words.number(float(facts.column('running', Stat.P50)[worst]))} running",
         explanation="The lines show long prompts being computed, nothing waiting, and next to no token generated meanwhile: "
         "running answers wait for prefill. "
-        + ("Chunked prefill is off, which explains it." if known else "A log has no gaps between tokens, so this stays a lead."),
+        + (
+            "Chunked prefill is off, which explains it."
+            if known
+            else "A log has no gaps between tokens, so this stays a lead."
+        ),
         evidence=(
             facts.evidence(worst, generated, "<", 1.0, Provenance.INFERRED),
             facts.evidence(worst, prompt, ">", 0.0),

@@ -30,12 +30,23 @@ def evaluate(facts: Facts) -> Outcome:
     """Fire, as advice, where all replicas show the same middling hit rate."""
     chosen = fleet.comparable(facts)
     if len({facts.entities[i].replica for i in chosen}) < 2:
-        return Unanswered(Reason.NOT_IN_THIS_INPUT, ("replicas",), "needs at least two replicas that can be told apart")
+        return Unanswered(
+            Reason.NOT_IN_THIS_INPUT, ("replicas",), "needs at least two replicas that can be told apart"
+        )
+    if not facts.is_range()[chosen].all():
+        # Dumps of several replicas are not taken at the same moments, so their rates cannot be laid side by side.
+        return Unanswered(
+            Reason.NEEDS_TIME_SERIES, ("prefix_queries",), "give a metrics API that scrapes every replica"
+        )
     queries, hits = facts.increase("prefix_queries")[chosen], facts.increase("prefix_hits")[chosen]
     if np.isnan(queries).any() or np.isnan(hits).any():
-        return Unanswered(Reason.NOT_IN_THIS_INPUT, ("prefix_queries",), "give metrics of every replica over time")
+        return Unanswered(
+            Reason.NOT_IN_THIS_INPUT, ("prefix_queries",), "give metrics of every replica over time"
+        )
     if queries.min() < MIN_QUERIES:
-        return Unanswered(Reason.TOO_FEW_SAMPLES, ("prefix_queries",), "watch until each replica has seen more prompts")
+        return Unanswered(
+            Reason.TOO_FEW_SAMPLES, ("prefix_queries",), "watch until each replica has seen more prompts"
+        )
     rates = hits / queries
     preempted = np.nan_to_num(facts.increase("preemptions")[chosen]).max() > MAX_PREEMPTIONS
     pooled = float(hits.sum() / queries.sum())
@@ -44,7 +55,7 @@ def evaluate(facts: Facts) -> Outcome:
     return Passed()
 
 
-def _draft(facts: Facts, chosen: tuple[int, ...], pooled: float, rates: np.ndarray) -> Draft:  # type: ignore[type-arg]
+def _draft(facts: Facts, chosen: tuple[int, ...], pooled: float, rates: np.ndarray) -> Draft:
     n = len(chosen)
     return Draft(
         severity=Severity.INFO,

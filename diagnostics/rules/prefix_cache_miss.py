@@ -115,7 +115,9 @@ def _shorter_than_block(facts: Facts, i: int) -> Draft | None:
 def _hits(facts: Facts, i: int) -> float:
     """Hits in the window, or since start where only that is known; 0 when nothing is known."""
     grown = float(facts.increase("prefix_hits")[i])
-    return grown if not np.isnan(grown) else float(np.nan_to_num(facts.column("prefix_hits", Stat.LIFETIME)[i]))
+    return (
+        grown if not np.isnan(grown) else float(np.nan_to_num(facts.column("prefix_hits", Stat.LIFETIME)[i]))
+    )
 
 
 def _unknown(facts: Facts, i: int) -> Draft | None:
@@ -129,8 +131,8 @@ def _unknown(facts: Facts, i: int) -> Draft | None:
     return _draft(
         facts, i, "unknown", Severity.INFO,
         summary=f"{words.percent(hits / queries)} of {words.number(queries)} prompt tokens were found in the prefix cache",
-        explanation="That is low, and it is a fault only where prompts share their beginnings. The counters do not tell a timestamp "
-        "at the front, a shared part shorter than a block, eviction, and traffic with nothing to share apart.",
+        explanation="That is low, and it is a fault only where prompts share their beginnings. The counters do not tell a "
+        "timestamp at the front, a shared part shorter than a block, eviction, and traffic with nothing to share apart.",
         evidence=(facts.evidence(i, Request("prefix_hits", Stat.INCREASE, over="prefix_queries"), "<", LOW_HITS),),
         remedy=Remedy(
             "Send one prompt twice and compare its cached tokens: hits then mean that the traffic shares nothing; none mean that "
@@ -176,7 +178,13 @@ RULE = Rule(
     concepts=("S05",),
     needs=(
         Need(
-            ("prefix_queries", "prefix_hits", "enable_prefix_caching", "disable_radix_cache", "attention_block_size"),
+            (
+                "prefix_queries",
+                "prefix_hits",
+                "enable_prefix_caching",
+                "disable_radix_cache",
+                "attention_block_size",
+            ),
             how_to_get="give metrics over time, or the launch command",
         ),
     ),

@@ -29,7 +29,9 @@ def evaluate(facts: Facts) -> Outcome:
         if known:
             return Passed()
         return Unanswered(
-            Reason.NOT_CONFIGURED, ("speculative_method",), "give the launch command or the log: no metric names the method"
+            Reason.NOT_CONFIGURED,
+            ("speculative_method",),
+            "give the launch command or the log: no metric names the method",
         )
     numbers = speculation.read(facts)
     hit = lookup & numbers.enough & (numbers.rate < NEAR_ZERO)
@@ -86,7 +88,12 @@ RULE = Rule(
     title="Prompt lookup drafts on text that does not copy its input",
     family="speculation",
     concepts=("S25",),
-    needs=(Need(("spec_draft_tokens", "spec_accept_rate"), how_to_get="speculation is off, or its metrics are not here"),),
+    needs=(
+        Need(
+            ("spec_draft_tokens", "spec_accept_rate"),
+            how_to_get="speculation is off, or its metrics are not here",
+        ),
+    ),
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={"accepted by drafted tokens": (NEAR_ZERO, "ratio")},

@@ -6,6 +6,7 @@ requests are lost and its peers carry its load. A single failed scrape is no out
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from diagnostics.execute import words
@@ -31,7 +32,9 @@ def evaluate(facts: Facts) -> Outcome:
         return Fired((_from_log(facts, repeated),))
     if not (facts.has("up") | facts.has("start_time")).any():
         return Unanswered(
-            Reason.NOT_IN_THIS_INPUT, ("up", "start_time"), "give a metrics API: a log that ends does not say why"
+            Reason.NOT_IN_THIS_INPUT,
+            ("up", "start_time"),
+            "give a metrics API: a log that ends does not say why",
         )
     return Passed()
 
@@ -73,7 +76,7 @@ def _draft(facts: Facts, hit: tuple[int, ...]) -> Draft:
             else Evidence("start_time", "changes", float(len(course.restarts)), "events", ">=", 1.0, name, Provenance.MEASURED),
         ),
         chart=ChartHint(("up", "running", "requests_finished"), {}),
-        impact=Impact(f"up to {words.number(lost)} requests in flight were lost", lost if lost == lost else None, "requests",
+        impact=Impact(f"up to {words.number(lost)} requests in flight were lost", None if math.isnan(lost) else lost, "requests",
                       "most running at once before"),
         remedies=(
             Remedy(
@@ -113,7 +116,8 @@ def _from_log(facts: Facts, count: int) -> Draft:
         impact=Impact("requests in flight were lost", None, "requests", "the log does not count them"),
         remedies=(
             Remedy(
-                "Now: take the replica out of the router until it is ready, and read the lines before the second start; no restart.",
+                "Now: take the replica out of the router until it is ready, and read the lines before the second start; "
+                "no restart.",
                 "now", expected="no request goes to it", risk="the others carry its load", undo="add it back",
             ),
         ),

@@ -32,22 +32,35 @@ def evaluate(facts: Facts) -> Outcome:
     """Compare request counts with work."""
     chosen = fleet.comparable(facts)
     if len(chosen) < 2:
-        return Unanswered(Reason.NOT_IN_THIS_INPUT, ("replicas",), "needs at least two replicas that can be told apart")
+        return Unanswered(
+            Reason.NOT_IN_THIS_INPUT, ("replicas",), "needs at least two replicas that can be told apart"
+        )
     requests = fleet.balance(facts.increase("requests_finished"), chosen)
     work = fleet.balance(fleet.work(facts), chosen)
     running = fleet.balance(facts.column("running", Stat.MEAN), chosen)
     if np.isnan(requests.ratio) or np.isnan(work.ratio):
-        return Unanswered(Reason.NOT_IN_THIS_INPUT, ("requests_finished",), "give metrics of every replica over time")
+        return Unanswered(
+            Reason.NOT_IN_THIS_INPUT, ("requests_finished",), "give metrics of every replica over time"
+        )
     if min(requests.values[chosen]) < MIN_REQUESTS:
-        return Unanswered(Reason.TOO_FEW_SAMPLES, ("requests_finished",), "watch until each replica has served 20 requests")
+        return Unanswered(
+            Reason.TOO_FEW_SAMPLES, ("requests_finished",), "watch until each replica has served 20 requests"
+        )
     busiest = max(chosen, key=lambda i: float(work.values[i]))
     loaded = float(facts.column("running", Stat.MEAN)[busiest]) >= MIN_RUNNING
-    if requests.ratio <= EQUAL_REQUESTS and work.ratio >= UNEQUAL_WORK and running.ratio >= UNEQUAL_RUNNING and loaded:
+    if (
+        requests.ratio <= EQUAL_REQUESTS
+        and work.ratio >= UNEQUAL_WORK
+        and running.ratio >= UNEQUAL_RUNNING
+        and loaded
+    ):
         return Fired((_draft(facts, chosen, busiest, requests, work),))
     return Passed()
 
 
-def _draft(facts: Facts, chosen: list[int], busiest: int, requests: fleet.Balance, work: fleet.Balance) -> Draft:
+def _draft(
+    facts: Facts, chosen: list[int], busiest: int, requests: fleet.Balance, work: fleet.Balance
+) -> Draft:
     quietest = min(chosen, key=lambda i: float(work.values[i]))
     queue = fleet.queues_beside_room(facts, chosen)
     running = facts.column("running", Stat.MEAN)

@@ -25,7 +25,9 @@ def evaluate(facts: Facts) -> Outcome:
     """Fire where request counts differ by a large factor and one replica queues beside one with room."""
     chosen = [i for i in fleet.comparable(facts) if facts.entities[i].rank is None]
     if len(chosen) < 2:
-        return Unanswered(Reason.NOT_IN_THIS_INPUT, ("replicas",), "needs at least two replicas that can be told apart")
+        return Unanswered(
+            Reason.NOT_IN_THIS_INPUT, ("replicas",), "needs at least two replicas that can be told apart"
+        )
     queue = fleet.queues_beside_room(facts, chosen)
     if queue is None:
         return Passed()

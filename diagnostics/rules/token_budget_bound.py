@@ -98,7 +98,9 @@ def _lines(budget: float | None) -> dict[str, float]:
 
 def _mechanism(variant: str | None) -> str:
     if variant == "budget":
-        return "A full step is hardly longer than a light one, so larger steps would carry more tokens a second."
+        return (
+            "A full step is hardly longer than a light one, so larger steps would carry more tokens a second."
+        )
     if variant == "prefill-compute":
         return (
             "A full step takes several times as long as a light one: computing prompts is the limit, and a larger budget "
@@ -107,13 +109,17 @@ def _mechanism(variant: str | None) -> str:
     return "Whether larger steps would help cannot be told here: it needs the length of a light step."
 
 
-def _evidence(facts: Facts, i: int, during: str, budget: float | None, inferred: bool) -> tuple[Evidence, ...]:
+def _evidence(
+    facts: Facts, i: int, during: str, budget: float | None, inferred: bool
+) -> tuple[Evidence, ...]:
     provenance = Provenance.INFERRED if inferred else Provenance.MEASURED
     found = [facts.evidence(i, Request("waiting", Stat.MEAN, during), ">", 1.0)]
     if not np.isnan(facts.hist_mean("iteration_tokens", during)[i]):
         limit_tokens = BUDGET_SHARE * budget if budget else None
         found.append(
-            facts.evidence(i, Request("iteration_tokens", Stat.HIST_MEAN, during), ">=", limit_tokens, provenance)
+            facts.evidence(
+                i, Request("iteration_tokens", Stat.HIST_MEAN, during), ">=", limit_tokens, provenance
+            )
         )
         generated = float(facts.increase("generation_tokens", during)[i])
         tokens = float(facts.column("iteration_tokens", Stat.HIST_SUM, during)[i])
@@ -123,7 +129,9 @@ def _evidence(facts: Facts, i: int, during: str, budget: float | None, inferred:
                      facts.entities[i].label, provenance)
         )  # fmt: skip
     else:
-        found.append(facts.evidence(i, Request("prompt_tokens", Stat.INCREASE, during), ">", None, provenance))
+        found.append(
+            facts.evidence(i, Request("prompt_tokens", Stat.INCREASE, during), ">", None, provenance)
+        )
     if not np.isnan(facts.column("kv_usage", Stat.MEAN, during)[i]):
         found.append(facts.evidence(i, Request("kv_usage", Stat.MEAN, during), "<", None))
     return tuple(found)

@@ -87,14 +87,14 @@ def _rows_of(number: int, capture: Capture, identities: Identities, first: int) 
         if capture.series_of is not None and len(capture.series_of)
         else np.zeros(len(capture.series), dtype=np.int64)
     )
-    rows = []
+    rows: list[_Row] = []
     for index, series in enumerate(capture.series):
         if not counts[index]:
             continue
         for _, metric, part in registry.meanings(series.name):
             if metric.where is not None and series.labels.get(metric.where[0]) not in metric.where[1]:
                 continue
-            le = float(series.labels.get("le", "nan")) if part == "bucket" else float("nan")
+            le = float("nan") if series.le is None else series.le
             key = series.labels.get(metric.key, "") if metric.key else ""
             rows.extend(
                 _Row(first + index, entity, metric.signal, part, key, le, metric.scale, metric.kind,
@@ -123,7 +123,9 @@ def _choose(rows: list[_Row], captures: list[Capture], timed: list[bool]) -> lis
 
 def _worth(group: list[_Row], captures: list[Capture], timed: list[bool]) -> tuple[int, int, int, int]:
     row = group[0]
-    samples = sum(r.samples for r in group if (r.part, r.key, r.le) == (row.part, row.key, row.le) or r is row)
+    samples = sum(
+        r.samples for r in group if (r.part, r.key, r.le) == (row.part, row.key, row.le) or r is row
+    )
     kind = captures[row.capture].kind
     rank = _CARRIERS.index(kind) if kind in _CARRIERS else len(_CARRIERS)
     return (resolution_of(samples, timed[row.capture]), -rank, -row.preference, samples)

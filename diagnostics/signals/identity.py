@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from diagnostics.engines import registry
 from diagnostics.model.samples import Capture, InputKind
 
 REPLICA_LABELS = ("pod", "kubernetes_pod_name", "pod_name", "instance", "service", "host", "hostname")
@@ -135,12 +137,17 @@ def _locals(captures: list[Capture]) -> list[Local]:
     """Every (capture, replica label) pair, with when its processes started."""
     found: dict[tuple[int, str], Local] = {}
     for number, capture in enumerate(captures):
+        seen: set[int] = set()
         for index, series in enumerate(capture.series):
+            is_start = series.name == "process_start_time_seconds"
+            if id(series.labels) in seen and not is_start:
+                continue
+            seen.add(id(series.labels))
             key, origin = replica_key(series.labels)
             local = found.setdefault((number, key), Local(number, key, origin, suffix=capture.suffix))
-            if series.name == "process_start_time_seconds":
+            if is_start:
                 local.starts |= _values_of(capture, index)
-        if not capture.series and (capture.settings or capture.events):
+        if not capture.series and (capture.settings or capture.events or capture.runs):
             key = next((k for s in capture.settings if (k := replica_key(s.labels)[0])), "")
             found.setdefault((number, key), Local(number, key, "", suffix=capture.suffix))
     return list(found.values())
@@ -220,8 +227,7 @@ def resolve(captures: list[Capture]) -> Identities:
     _mark_unattributed(captures, places, union, replicas)
     entities, numbers = _entities(captures, replicas)
     of_series = [
-        [_of(series.labels, roots, replicas, numbers, number) for series in capture.series]
-        for number, capture in enumerate(captures)
+        _of_capture(capture, roots, replicas, numbers, number) for number, capture in enumerate(captures)
     ]
     names = {place: replicas[root].name for place, root in roots.items()}
     return Identities(entities, of_series, shifts, names)
@@ -245,7 +251,11 @@ def _join_logs(captures: list[Capture], places: list[Local], union: _Union) -> d
     The best pairs are joined first, and a replica takes one log only.
     """
     shifts: dict[int, float] = {}
-    logs = [i for i, p in enumerate(places) if captures[p.capture].kind is InputKind.LOG and captures[p.capture].series]
+    logs = [
+        i
+        for i, p in enumerate(places)
+        if captures[p.capture].kind is InputKind.LOG and captures[p.capture].series
+    ]
     metrics = [i for i, p in enumerate(places) if captures[p.capture].kind is not InputKind.LOG]
     scored = []
     for i in logs:
@@ -277,7 +287,9 @@ def _only_log(captures: list[Capture], places: list[Local], i: int) -> bool:
 def _join_anonymous(captures: list[Capture], places: list[Local], union: _Union) -> None:
     """Carriers with neither label, suffix nor start time belong together, and to the only replica there is."""
     bare = [i for i, p in enumerate(places) if not p.key and not p.suffix and not p.starts]
-    named = {union.root(i) for i in range(len(places)) if i not in bare and captures[places[i].capture].series}
+    named = {
+        union.root(i) for i in range(len(places)) if i not in bare and captures[places[i].capture].series
+    }
     # A carrier without samples (a launch command) speaks for whatever is there.
     target = min(named) if len(named) == 1 else None
     for i in bare:
@@ -310,20 +322,31 @@ def _order(origin: str) -> str:
 def _gather(captures: list[Capture], roots: dict[tuple[int, str], int], replicas: dict[int, Replica]) -> None:
     """Collect what the series say of each replica: model, job, ranks, engine."""
     for number, capture in enumerate(captures):
+        seen: set[tuple[int, str]] = set()
         for series in capture.series:
-            replica = replicas[roots[(number, replica_key(series.labels)[0])]]
             labels = series.labels
+            engine = _engine_of(series.name)
+            if (id(labels), engine) in seen:
+                continue
+            seen.add((id(labels), engine))
+            replica = replicas[roots[(number, replica_key(labels)[0])]]
             replica.job = replica.job or labels.get("job", "")
             replica.namespace = replica.namespace or labels.get("namespace", "")
-            if ":" not in series.name and not series.name.startswith("tgi_"):
+            if not engine:
                 continue
             replica.has_engine_series = True
-            replica.engine = replica.engine or series.name.split(":")[0].split("_")[0]
+            replica.engine = replica.engine or engine
             for name in MODEL_LABELS:
                 if labels.get(name):
                     replica.models[labels[name]] += 1
             if (rank := _rank(labels)) is not None:
                 replica.ranks.add(rank)
+
+
+@cache
+def _engine_of(name: str) -> str:
+    """The engine that a series belongs to; empty for what every exporter has."""
+    return registry.engine_of(name) or ""
 
 
 def _mark_unattributed(
@@ -355,11 +378,16 @@ def _entities(
     numbers: dict[tuple[int, str | None], int] = {}
     models = {(r.namespace, r.job, _model(r, common)) for r in replicas.values() if r.has_engine_series}
     for root, replica in replicas.items():
-        if not replica.has_engine_series and jobs and replica.job not in jobs:
+        # Beside engines only a target of the same job counts that never answered; facts alone stand for a server
+        # when nothing else does.
+        if not replica.has_engine_series and jobs and (not replica.job or replica.job not in jobs):
             continue
         model = _model(replica, common)
         deployment = _deployment_name(model, replica, models)
-        ranks: list[str | None] = [None] if len(replica.ranks) < 2 else sorted(replica.ranks, key=int)
+        ranks: list[str | None] = [None]
+        if len(replica.ranks) > 1:
+            by_number = sorted(replica.ranks, key=int)
+            ranks = [*by_number]
         for rank in ranks:
             numbers[(root, rank)] = len(entities)
             entities.append(
@@ -393,6 +421,21 @@ def _model_in_settings(captures: list[Capture]) -> str:
 
 def _engine(captures: list[Capture]) -> str:
     return next((c.engine for c in captures if c.engine), "unknown")
+
+
+def _of_capture(
+    capture: Capture,
+    roots: dict[tuple[int, str], int],
+    replicas: dict[int, Replica],
+    numbers: dict[tuple[int, str | None], int],
+    number: int,
+) -> list[tuple[int, ...]]:
+    """Entities of each series of a capture; looked up once for all series that share their labels."""
+    known: dict[int, tuple[int, ...]] = {}
+    for series in capture.series:
+        if id(series.labels) not in known:
+            known[id(series.labels)] = _of(series.labels, roots, replicas, numbers, number)
+    return [known[id(series.labels)] for series in capture.series]
 
 
 def _of(

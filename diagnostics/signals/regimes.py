@@ -17,7 +17,7 @@ from diagnostics.model.report import Regime, Segment
 # Window: at least a minute and four scrapes, centred, so that a stretch's edges are not delayed.
 HALF_WINDOW_SECONDS = 30.0
 # Scrapes on each side: at the edges of the data three neighbours and the scrape itself still make four.
-HALF_WINDOW_SCRAPES = 3.1
+HALF_WINDOW_SCRAPES = 3.5
 MIN_SCRAPES = 4
 # A backlog: on average more than one request waits, in at least half of the scrapes. One waiting request is none.
 BACKLOG_MEAN = 1.0
@@ -39,6 +39,8 @@ STORM_MIN = 4
 PREFILL_SHARE = 0.9
 # Somebody is being prefilled all the time: seconds of prefill finished each second (recordings: 0.9 to 1.3, others 0.75).
 PREFILL_BUSY = 0.85
+# By elimination: seats and memory are free, somebody is being prefilled all the time, and prompts are most of the work.
+PREFILL_MOST = 0.5
 # Steps sit at a known token budget from this share of it on (mean of all steps).
 BUDGET_SHARE = 0.75
 # A carrier without step counts: prompt tokens were computed in this share of its lines or more.
@@ -135,7 +137,11 @@ def _segments(db: duckdb.DuckDBPyConnection, results: list[EntityRegimes]) -> No
 
 
 def _runs(
-    t: np.ndarray, step: float, codes: np.ndarray, inferred: np.ndarray, names: list[str]  # type: ignore[type-arg]
+    t: np.ndarray,
+    step: float,
+    codes: np.ndarray,
+    inferred: np.ndarray,
+    names: list[str],
 ) -> list[Segment]:
     """Runs of equal regimes; a run ends where the next begins, stretches shorter than the dwell are absorbed."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
@@ -180,11 +186,15 @@ CREATE OR REPLACE TEMP TABLE windows AS
 WITH prefill AS (
     SELECT e, t, sum(inc) AS prefill_seconds FROM points
     WHERE timed AND signal = 'prefill_time' AND part = 'sum' GROUP BY ALL
+), gaps AS (
+    SELECT e, t, sum(inc) FILTER (part = 'sum') AS gap_seconds, sum(inc) FILTER (part = 'count') AS gap_count
+    FROM points WHERE timed AND signal = 'itl' GROUP BY ALL
 ), f AS (
-    SELECT f.*, greatest(f.waiting - coalesce(f.deferred, 0), 0) AS held, p.prefill_seconds,
+    SELECT f.*, gap_seconds, gap_count, greatest(f.waiting - coalesce(f.deferred, 0), 0) AS held, p.prefill_seconds,
            l.cap, l.budget, a.plateau,
            coalesce(l.cap, a.plateau) AS seats
-    FROM frame f LEFT JOIN prefill p USING (e, t) LEFT JOIN limits l USING (e) LEFT JOIN plateaus a USING (e)
+    FROM frame f LEFT JOIN prefill p USING (e, t) LEFT JOIN gaps g USING (e, t)
+    LEFT JOIN limits l USING (e) LEFT JOIN plateaus a USING (e)
 )
 SELECT e, slot, t, step, up, start_time, cap, budget, plateau,
        count(running) OVER w AS n,
@@ -206,6 +216,7 @@ SELECT e, slot, t, step, up, start_time, cap, budget, plateau,
        sum(step_tokens) OVER w AS step_tokens,
        sum(engine_steps) OVER w AS engine_steps,
        sum(prefill_seconds) OVER w / nullif(max(t) OVER w - min(t) OVER w, 0) AS prefill_busy,
+       sum(gap_seconds) OVER w / nullif(sum(gap_count) OVER w, 0) AS gap_mean,
        max(t) OVER w - min(t) OVER w AS span
 FROM f
 WINDOW w AS (PARTITION BY e ORDER BY t
@@ -236,7 +247,8 @@ WITH streaks AS (
 ), ruled AS (
     SELECT *,
         coalesce(budget IS NOT NULL AND step_size >= {BUDGET_SHARE} * budget, false) AS at_budget,
-        coalesce(prefill_share >= {PREFILL_SHARE} AND prefill_busy >= {PREFILL_BUSY}, false) AS all_prefill,
+        coalesce(prefill_busy >= {PREFILL_BUSY} AND (prefill_share >= {PREFILL_SHARE}
+            OR (prefill_share >= {PREFILL_MOST} AND kv_held < {KV_SPARE})), false) AS all_prefill,
         -- Without step counts: nearly all tokens of the window were prompt tokens, and prompts never paused.
         coalesce(step_tokens IS NULL AND prompt_active >= {PROMPT_ACTIVE}
             AND prompt >= {PREFILL_SHARE} * (prompt + generated), false) AS mostly_prefill

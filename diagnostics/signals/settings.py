@@ -17,7 +17,9 @@ def _trust(setting: Setting) -> tuple[bool, int]:
     return (setting.provenance is not Provenance.CONFIGURED, place)
 
 
-def by_entity(captures: list[Capture], identities: Identities, asked: list[Setting]) -> list[dict[str, Setting]]:
+def by_entity(
+    captures: list[Capture], identities: Identities, asked: list[Setting]
+) -> list[dict[str, Setting]]:
     """For each entity its settings by name; of several sources the most trustworthy.
 
     Args:
@@ -56,7 +58,10 @@ def conflicts(captures: list[Capture]) -> list[str]:
     found = []
     for capture in captures:
         for setting in capture.settings:
-            if setting.provenance is not Provenance.CONFIGURED or setting.name not in (*CAP_NAMES, *BUDGET_NAMES):
+            if setting.provenance is not Provenance.CONFIGURED or setting.name not in (
+                *CAP_NAMES,
+                *BUDGET_NAMES,
+            ):
                 continue
             place = (setting.name, replica_key(setting.labels)[0] or capture.suffix)
             first = seen.setdefault(place, setting)

@@ -7,6 +7,7 @@ as times only when they lie at least a second apart and agree with that order: a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def give_times(dumps: list[Untimed], interval: float | None) -> bool:
     """
     ordered = order(dumps)
     modified = [d.modified for d in ordered]
-    gaps = [b - a for a, b in zip(modified, modified[1:], strict=False) if a is not None and b is not None]
+    gaps = [b - a for a, b in pairwise(modified) if a is not None and b is not None]
     if interval is not None:
         base = modified[-1] or 0.0
         stamps = [base - interval * (len(ordered) - 1 - i) for i in range(len(ordered))]
@@ -88,12 +89,12 @@ def merge(dumps: list[Capture]) -> Capture:
         dumps: captures with times (or an order as times), of one replica.
     """
     whole = Capture(", ".join(d.source for d in dumps), InputKind.EXPOSITION)
-    numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # type: ignore[type-arg]
+    numbers: dict[tuple[str, tuple[tuple[str, str], ...], float | None], int] = {}
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for dump in dumps:
         renumbered = np.empty(len(dump.series), dtype=np.int64)
         for i, series in enumerate(dump.series):
-            key = (series.name, tuple(sorted(series.labels.items())))
+            key = (series.name, tuple(sorted(series.labels.items())), series.le)
             if key not in numbers:
                 numbers[key] = len(whole.series)
                 whole.series.append(series)
@@ -107,5 +108,7 @@ def merge(dumps: list[Capture]) -> Capture:
         whole.suffix = whole.suffix or dump.suffix
         whole.time_basis = dump.time_basis
     if parts:
-        whole.series_of, whole.times, whole.values = (np.concatenate(column) for column in zip(*parts, strict=True))
+        whole.series_of, whole.times, whole.values = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
     return whole

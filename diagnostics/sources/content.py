@@ -53,7 +53,9 @@ class Content:
         try:
             raw: BinaryIO = self.path.open("rb") if self.path is not None else io.BytesIO(self.data or b"")
         except OSError as error:
-            raise InputError(self.source, "", "cannot be opened", f"{error.strerror or error}".lower()) from error
+            raise InputError(
+                self.source, "", "cannot be opened", f"{error.strerror or error}".lower()
+            ) from error
         if raw.read(2) == _GZIP:
             raw.seek(0)
             return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
@@ -73,15 +75,22 @@ class Content:
                     block = raw.read(1 << 20)
                 except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                     raise InputError(
-                        self.source, f"after {total:,} bytes", "the gzip data is cut or broken", "copy the file again"
+                        self.source,
+                        f"after {total:,} bytes",
+                        "the gzip data is cut or broken",
+                        "copy the file again",
                     ) from error
                 except OSError as error:
-                    raise InputError(self.source, "", "cannot be read", f"{error.strerror or error}".lower()) from error
+                    raise InputError(
+                        self.source, "", "cannot be read", f"{error.strerror or error}".lower()
+                    ) from error
                 if not block:
                     return
                 total += len(block)
                 if total > MAX_INFLATED:
-                    raise InputError(self.source, "", "inflates to more than 4 GiB", "give a smaller part of it")
+                    raise InputError(
+                        self.source, "", "inflates to more than 4 GiB", "give a smaller part of it"
+                    )
                 yield block
 
     def head(self) -> bytes:

@@ -18,6 +18,7 @@ from diagnostics.model.samples import Capture, InputKind, Provenance, Series, Se
 
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_.:]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAMPLE = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?\s+[-+0-9.eEInfNa]+(\s+[-+0-9.eE]+)?\s*(#.*)?$")
+_EDGE = re.compile(r'(?<![a-zA-Z0-9_])le="([-+0-9.eEInf]+)"')
 _ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 _ESCAPE = re.compile(r'\\[\\"n]')
 # 1e11 s is the year 5138: larger stamps are milliseconds (text format 0.0.4), smaller are seconds (OpenMetrics).
@@ -61,6 +62,7 @@ class _Builder:
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
         self.index: dict[str, int] = {}
+        self.label_sets: dict[str, dict[str, str]] = {}
         self.series_of, self.times, self.values = array("q"), array("d"), array("d")
         self.bad = 0
         self.first_bad = ""
@@ -75,12 +77,21 @@ class _Builder:
         number = -1
         if registry.wanted(name):
             number = len(self.capture.series)
-            self.capture.series.append(Series(name, parse_labels(rest) if brace else {}))
+            self.capture.series.append(self._series(name, rest if brace else ""))
         elif not name.endswith("_created"):
             family = re.sub(r"_(bucket|sum|count)$", "", name)
             self.capture.unused[family] = self.capture.unused.get(family, 0) + 1
         self.index[text] = number
         return number
+
+    def _series(self, name: str, text: str) -> Series:
+        """A series; those that differ only in their bucket share one dictionary of labels."""
+        edge = _EDGE.search(text) if name.endswith("_bucket") else None
+        rest = text if edge is None else text[: edge.start()] + text[edge.end() :]
+        labels = self.label_sets.get(rest)
+        if labels is None:
+            labels = self.label_sets[rest] = parse_labels(rest)
+        return Series(name, labels, None if edge is None else float(edge.group(1)))
 
     def line(self, line: str, number: int) -> None:
         """Take one sample line."""
@@ -128,10 +139,14 @@ def read_exposition(source: str, lines: Iterable[str]) -> Capture:
         elif line:
             builder.line(line, number)
     if not builder.index:
-        raise InputError(source, builder.first_bad, "no metrics could be read", "give the text of a /metrics page")
+        raise InputError(
+            source, builder.first_bad, "no metrics could be read", "give the text of a /metrics page"
+        )
     builder.finish()
     if builder.bad:
-        capture.warnings.append(f"{builder.bad} lines were not metrics, first {builder.first_bad}; passed over")
+        capture.warnings.append(
+            f"{builder.bad} lines were not metrics, first {builder.first_bad}; passed over"
+        )
     if capture.times is not None and len(capture.times) and not np.isnan(capture.times).any():
         capture.kind = InputKind.OPENMETRICS
     describe(capture)

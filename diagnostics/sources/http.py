@@ -60,7 +60,9 @@ def _token(path: str) -> str:
         raise InputError(path, "", "the token file cannot be read", "check --bearer-token-file") from error
 
 
-def get(session: requests.Session, url: str, source: str, params: dict[str, Any] | None = None) -> tuple[int, bytes]:
+def get(
+    session: requests.Session, url: str, source: str, params: dict[str, Any] | None = None
+) -> tuple[int, bytes]:
     """Fetch one answer whole.
 
     Args:
@@ -87,11 +89,17 @@ def get(session: requests.Session, url: str, source: str, params: dict[str, Any]
                                  "check --bearer-token-file, --header, --org-id or DIAGNOSE_BASIC_AUTH")  # fmt: skip
             return answer.status_code, _body(answer, source)
     except requests.exceptions.SSLError as error:
-        raise InputError(source, "TLS", "the certificate could not be verified", "give its authority with --ca-file") from error
+        raise InputError(
+            source, "TLS", "the certificate could not be verified", "give its authority with --ca-file"
+        ) from error
     except requests.exceptions.ConnectTimeout as error:
-        raise InputError(source, "", f"no connection within {CONNECT_SECONDS:g} s", "check host, port and network") from error
+        raise InputError(
+            source, "", f"no connection within {CONNECT_SECONDS:g} s", "check host, port and network"
+        ) from error
     except requests.exceptions.Timeout as error:
-        raise InputError(source, "", f"no answer within {READ_SECONDS:g} s", "ask for less with --since or --select") from error
+        raise InputError(
+            source, "", f"no answer within {READ_SECONDS:g} s", "ask for less with --since or --select"
+        ) from error
     except requests.exceptions.RequestException as error:
         raise InputError(source, "", _reason(error), "check host, port and path") from error
 
@@ -101,7 +109,9 @@ def _body(answer: requests.Response, source: str) -> bytes:
     for block in answer.iter_content(1 << 18):
         size += len(block)
         if size > MAX_ANSWER:
-            raise InputError(source, "", "answers with more than 256 MiB", "ask for less with --since or --select")
+            raise InputError(
+                source, "", "answers with more than 256 MiB", "ask for less with --since or --select"
+            )
         blocks.append(block)
     return b"".join(blocks)
 

@@ -55,10 +55,17 @@ def _scrape(session: requests.Session, page: str) -> Capture:
     status, body = get(session, page, page)
     lines = body.decode("utf-8", "replace").splitlines()
     if status != requests.codes.ok:
-        raise InputError(page, f"HTTP {status}", "no metrics here and no metrics API", "check the port and the path")
+        raise InputError(
+            page, f"HTTP {status}", "no metrics here and no metrics API", "check the port and the path"
+        )
     if not looks_like_exposition(lines[:400]):
         what = "an HTML page" if body.lstrip()[:1] == b"<" else "something else"
-        raise InputError(page, "", f"answers with {what}, not metrics", "give the address of a metrics API or /metrics page")
+        raise InputError(
+            page,
+            "",
+            f"answers with {what}, not metrics",
+            "give the address of a metrics API or /metrics page",
+        )
     capture = read_exposition(page, lines)
     if capture.times is not None:
         capture.times = np.where(np.isnan(capture.times), time.time(), capture.times)

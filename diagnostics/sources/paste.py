@@ -68,7 +68,7 @@ def _is_metric_name(line: str) -> bool:
 
 
 def _settings(text: str, lines: list[str]) -> CommandSettings:
-    """Settings of commands, manifests and remarks, with notices on flags and the engine that a command starts."""
+    """What commands, manifests and remarks say: settings, notices on flags, the engine that is started."""
     said = CommandSettings()
     if manifest.recognise(text):
         found = manifest.read_manifest(text, "manifest")
@@ -123,5 +123,6 @@ def _joined(source: str, parts: list[Capture]) -> Capture:
         whole.engine = whole.engine or part.engine
         whole.engine_version = whole.engine_version or part.engine_version
     if series_of:
-        whole.series_of, whole.times, whole.values = map(np.concatenate, (series_of, times, values))  # type: ignore[assignment]
+        whole.series_of = np.concatenate(series_of)
+        whole.times, whole.values = np.concatenate(times), np.concatenate(values)
     return whole

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 import requests
-from prometheus_api_client import PrometheusApiClientException, PrometheusConnect
+from prometheus_api_client.exceptions import PrometheusApiClientException
+from prometheus_api_client.prometheus_connect import PrometheusConnect
 
 from diagnostics.engines import registry
 from diagnostics.model.errors import InputError
@@ -29,8 +30,6 @@ MARKERS = (
     "vllm:num_requests_running", "vllm_num_requests_running", "ray_vllm_num_requests_running", "sglang:num_running_reqs",
     "sglang_num_running_reqs", "tgi_batch_current_size",
 )  # fmt: skip
-# Buckets are the bulk of a scrape; only those of which a quantile is asked are fetched.
-BUCKETS = ("ttft", "itl", "prompt_len", "generation_len")
 MIN_STEP_SECONDS, MAX_POINTS = 1.0, 1000
 _PARALLEL = 4
 _PING = "vector(1)"
@@ -54,7 +53,11 @@ def answers(session: requests.Session, url: str) -> bool:
         answer = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return False
-    return isinstance(answer, dict) and answer.get("status") == "success" and isinstance(answer.get("data"), dict)
+    return (
+        isinstance(answer, dict)
+        and answer.get("status") == "success"
+        and isinstance(answer.get("data"), dict)
+    )
 
 
 def read(session: requests.Session, url: str, options: Options) -> Capture:
@@ -63,7 +66,7 @@ def read(session: requests.Session, url: str, options: Options) -> Capture:
     Raises:
         InputError: no engine's metrics match, or the API fails.
     """
-    client = PrometheusConnect(url=url, session=session, timeout=READ_SECONDS)
+    client = PrometheusConnect(url=url, session=session, timeout=int(READ_SECONDS))
     end = options.end or time.time()
     start = options.start if options.start is not None else end - options.since
     jobs = _discover(client, url, options.select, start, end)
@@ -72,7 +75,9 @@ def read(session: requests.Session, url: str, options: Options) -> Capture:
     decoded = _fetch(session, url, window, options.select, jobs)
     query_range.fill(capture, decoded)
     if capture.values is None or not len(capture.values):
-        raise InputError(url, "", "no samples in this window", "widen it with --since, or check --from and --to")
+        raise InputError(
+            url, "", "no samples in this window", "widen it with --since, or check --from and --to"
+        )
     capture.recognised += f"; step {window.step:g} s"
     return capture
 
@@ -107,10 +112,16 @@ def _discover(client: Any, url: str, select: str, start: float, end: float) -> l
         return sorted({entry["metric"].get("job", "") for entry in found})
     if not select:
         raise InputError(
-            url, "", "no metrics of a known engine in this window", "check --since, or that the servers are scraped"
+            url,
+            "",
+            "no metrics of a known engine in this window",
+            "check --since, or that the servers are scraped",
         )
     everything = _query(
-        client, url, f"count by (job, namespace, model_name) (last_over_time({_named(MARKERS, '')}[{span}s]))", end
+        client,
+        url,
+        f"count by (job, namespace, model_name) (last_over_time({_named(MARKERS, '')}[{span}s]))",
+        end,
     )
     raise InputError(url, f"--select {select}", "matches no engine", _nearest(select, everything))
 
@@ -142,8 +153,8 @@ def _fetch(
 
 
 def _queries(select: str, jobs: list[str]) -> list[str]:
-    """Selectors that together name every series wanted; nine at most."""
-    plain, buckets = registry.names_to_fetch(BUCKETS)
+    """Selectors that together name every series wanted; ten at most."""
+    plain, buckets = registry.names_to_fetch()
     targets = select
     if any(jobs):
         job = "|".join(re.escape(j) for j in jobs)
@@ -156,13 +167,26 @@ def _queries(select: str, jobs: list[str]) -> list[str]:
 
 def _without_model(matchers: str) -> str:
     """Matchers that ``up`` can meet: it has no label of the model."""
-    kept = [m for m in re.findall(r'[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"', matchers) if not m.startswith("model")]
+    kept = [
+        m
+        for m in re.findall(r'[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"', matchers)
+        if not m.startswith("model")
+    ]
     return ",".join(kept)
 
 
-def _range(session: requests.Session, url: str, query: str, window: Window) -> list[tuple[dict[str, str], Any]]:
-    params = {"query": query, "start": f"{window.start:.3f}", "end": f"{window.end:.3f}", "step": f"{window.step:g}"}
+def _range(
+    session: requests.Session, url: str, query: str, window: Window
+) -> list[tuple[dict[str, str], Any]]:
+    params = {
+        "query": query,
+        "start": f"{window.start:.3f}",
+        "end": f"{window.end:.3f}",
+        "step": f"{window.step:g}",
+    }
     status, body = get(session, f"{url}/api/v1/query_range", url, params)
     if status not in (requests.codes.ok, requests.codes.bad_request, requests.codes.unprocessable_entity):
-        raise InputError(url, f"HTTP {status}", "the range query failed", "ask for less with --since or --select")
+        raise InputError(
+            url, f"HTTP {status}", "the range query failed", "ask for less with --since or --select"
+        )
     return query_range.decode(url, body)

@@ -80,9 +80,13 @@ def decode(source: str, raw: bytes) -> list[tuple[dict[str, str], NDArray[np.flo
         try:
             answer = _TEXTS.decode(raw)
         except msgspec.MsgspecError as error:
-            raise InputError(source, str(error), "expected a query_range answer", "save the whole answer") from error
+            raise InputError(
+                source, str(error), "expected a query_range answer", "save the whole answer"
+            ) from error
     except msgspec.DecodeError as error:
-        raise InputError(source, str(error), "the JSON is cut or broken", "save the whole answer again") from error
+        raise InputError(
+            source, str(error), "the JSON is cut or broken", "save the whole answer again"
+        ) from error
     if answer.data is None:
         raise InputError(source, "", f"the API answered: {answer.error or answer.status}", "mend the query")
     return [(r.metric, _points(r)) for r in answer.data.result]
@@ -105,7 +109,8 @@ def fill(capture: Capture, decoded: list[tuple[dict[str, str], NDArray[np.float6
             if not name.endswith("_created"):
                 capture.unused[name] = capture.unused.get(name, 0) + 1
             continue
-        capture.series.append(Series(name, labels))
+        edge = labels.pop("le", None)
+        capture.series.append(Series(name, labels, None if edge is None else float(edge)))
         arrays.append(points)
         lengths.append(len(points))
     joined = np.concatenate(arrays) if arrays else np.empty((0, 2))

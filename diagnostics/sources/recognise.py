@@ -33,11 +33,11 @@ class ReadOptions:
 def files_of(path: Path) -> list[Path]:
     """The files of a folder, recursively, in order; hidden ones and symbolic links out of it left out."""
     root = path.resolve()
-    found = []
-    for file in sorted(path.rglob("*")):
-        if file.is_file() and not file.name.startswith(_LITTER) and file.resolve().is_relative_to(root):
-            found.append(file)
-    return found
+    return [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and not file.name.startswith(_LITTER) and file.resolve().is_relative_to(root)
+    ]
 
 
 def read_content(content: Content, options: ReadOptions) -> Capture:
@@ -66,22 +66,23 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
     lines = head.decode("utf-8", "replace").splitlines()[:_HEAD_LINES]
     if looks_like_markup(lines):
         raise InputError(
-            content.source, "line 1", "is an HTML page, not metrics", "check the address: a login page or a proxy?"
+            content.source,
+            "line 1",
+            "is an HTML page, not metrics",
+            "check the address: a login page or a proxy?",
         )
-    foreign = _foreign_to_metrics(lines)
-    if looks_like_exposition(lines) and not _has_commands(lines) and not foreign:
+    if _is_metrics_only(lines):
         return read_exposition(content.source, content.lines())
     from diagnostics.sources.logs import reader as logs  # noqa: PLC0415  loaded only when a log may be there
 
-    if looks_like_exposition(lines) and not _has_commands(lines) and logs.recognise(foreign) is None:
-        return read_exposition(content.source, content.lines())
     if _is_pure_log(lines) and logs.recognise(lines) is not None:
         return logs.read_log(content.source, content.lines(), timezone=options.timezone)
     if (found := _read_bench(content)) is not None:
         return found
     from diagnostics.sources.paste import read_paste  # noqa: PLC0415
 
-    return read_paste(content.source, content.whole()[:_MAX_PASTE].decode("utf-8", "replace"), options.timezone)
+    text = content.whole()[:_MAX_PASTE].decode("utf-8", "replace")
+    return read_paste(content.source, text, options.timezone)
 
 
 def looks_like_markup(lines: list[str]) -> bool:
@@ -94,9 +95,17 @@ def _has_commands(lines: list[str]) -> bool:
     return any(line.lstrip().startswith("$ ") for line in lines)
 
 
-def _foreign_to_metrics(lines: list[str]) -> list[str]:
-    """Lines that are neither a sample nor a comment."""
-    return [line for line in lines if line.strip() and line[0] != "#" and not looks_like_exposition([line])]
+def _is_metrics_only(lines: list[str]) -> bool:
+    """Whether this is metrics text without commands and log lines, which a paste mixes in."""
+    if not looks_like_exposition(lines) or _has_commands(lines):
+        return False
+    told = [line for line in lines if line.strip() and not line.startswith("#")]
+    foreign = [line for line in told if not looks_like_exposition([line])]
+    if not foreign:
+        return True
+    from diagnostics.sources.logs import reader as logs  # noqa: PLC0415  loaded only when a log may be there
+
+    return logs.recognise(foreign) is None
 
 
 def _is_pure_log(lines: list[str]) -> bool:
@@ -116,7 +125,8 @@ def _read_json(content: Content, head: bytes) -> Capture | None:
         return None
     if answers.recognise(value) is None:
         return None
-    capture = Capture(content.source, InputKind.CONFIG, settings=answers.read(value, f"answer in {content.name}"))
+    settings = answers.read(value, f"answer in {content.name}")
+    capture = Capture(content.source, InputKind.CONFIG, settings=settings)
     capture.recognised = f"{len(capture.settings)} settings of a server's answer"
     return capture
 

@@ -23,12 +23,16 @@ def open_store(path: str | None = None) -> duckdb.DuckDBPyConnection:
     except duckdb.IOException as error:
         if "lock" in str(error).lower():
             raise InputError(
-                str(path), "", "another process owns this store", "use its dashboard, or give --store another file"
+                str(path),
+                "",
+                "another process owns this store",
+                "use its dashboard, or give --store another file",
             ) from error
-        raise InputError(str(path), "", "the store cannot be opened", "check that the folder is writable") from error
+        raise InputError(
+            str(path), "", "the store cannot be opened", "check that the folder is writable"
+        ) from error
     except duckdb.Error as error:
         raise InputError(str(path), "", "this file is not a store", "give --store a new file") from error
     connection.execute("SET enable_progress_bar = false")
     connection.execute((files("diagnostics.store") / "schema.sql").read_text("utf-8"))
     return connection
-

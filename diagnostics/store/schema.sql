@@ -16,7 +16,8 @@ CREATE TABLE IF NOT EXISTS series (
     series_id  BIGINT PRIMARY KEY,
     input_id   INTEGER NOT NULL,
     name       VARCHAR NOT NULL,
-    labels     JSON NOT NULL
+    labels     JSON NOT NULL,
+    le         DOUBLE                 -- upper edge of a histogram bucket
 );
 
 -- Ordered by (series_id, t). increment: reset-corrected growth since the sample before, NULL at the first.

@@ -92,10 +92,10 @@ def write_capture(db: duckdb.DuckDBPyConnection, capture: Capture, *, timed: boo
         )  # fmt: skip
         if capture.series:
             db.execute(
-                "INSERT INTO series SELECT ? + i - 1, ?, names[i], labels[i] FROM (SELECT ?::VARCHAR[] AS names,"
-                " ?::VARCHAR[] AS labels), range(1, ? + 1) AS r(i)",
-                [first, input_id, [s.name for s in capture.series], [json.dumps(s.labels) for s in capture.series],
-                 len(capture.series)],
+                "INSERT INTO series SELECT ? + i, ?, name, labels, le FROM (SELECT unnest(?::BIGINT[]) AS i,"
+                " unnest(?::VARCHAR[]) AS name, unnest(?::VARCHAR[]) AS labels, unnest(?::DOUBLE[]) AS le)",
+                [first, input_id, list(range(len(capture.series))), [s.name for s in capture.series],
+                 _label_texts(capture), [s.le for s in capture.series]],
             )  # fmt: skip
         if len(series):
             block = {"s": series + first, "t": times, "v": values, "i": increments(series, values)}
@@ -111,6 +111,15 @@ def write_capture(db: duckdb.DuckDBPyConnection, capture: Capture, *, timed: boo
     return input_id
 
 
+def _label_texts(capture: Capture) -> list[str]:
+    """Labels of each series as JSON; a dictionary that many series share is written out once."""
+    texts: dict[int, str] = {}
+    for series in capture.series:
+        if id(series.labels) not in texts:
+            texts[id(series.labels)] = json.dumps(series.labels)
+    return [texts[id(series.labels)] for series in capture.series]
+
+
 def _next_numbers(db: duckdb.DuckDBPyConnection) -> tuple[int, int]:
     row = db.execute(
         "SELECT (SELECT coalesce(max(input_id), 0) + 1 FROM inputs),"
@@ -122,12 +131,28 @@ def _next_numbers(db: duckdb.DuckDBPyConnection) -> tuple[int, int]:
 
 def _write_facts(db: duckdb.DuckDBPyConnection, input_id: int, capture: Capture) -> None:
     if capture.settings:
-        db.executemany(
-            "INSERT INTO settings VALUES (?, ?, ?, ?, ?, ?)",
-            [[input_id, s.name, s.value, s.provenance.value, s.where, json.dumps(s.labels)] for s in capture.settings],
+        db.execute(
+            "INSERT INTO settings SELECT ?, unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[]),"
+            " unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
+            [
+                input_id,
+                [s.name for s in capture.settings],
+                [s.value for s in capture.settings],
+                [s.provenance.value for s in capture.settings],
+                [s.where for s in capture.settings],
+                [json.dumps(s.labels) for s in capture.settings],
+            ],
         )
     if capture.events:
-        db.executemany(
-            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
-            [[input_id, e.time, e.kind, e.text, json.dumps(e.fields), json.dumps(e.labels)] for e in capture.events],
+        db.execute(
+            "INSERT INTO events SELECT ?, unnest(?::DOUBLE[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[]),"
+            " unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
+            [
+                input_id,
+                [e.time for e in capture.events],
+                [e.kind for e in capture.events],
+                [e.text for e in capture.events],
+                [json.dumps(e.fields) for e in capture.events],
+                [json.dumps(e.labels) for e in capture.events],
+            ],
         )

@@ -1,0 +1,113 @@
+"""Writes the pages that can be made from the code, or checks that they are current.
+
+Usage: python docs/generate.py --write | --check
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from diagnostics.cli.options import help_text
+from diagnostics.engines.registry import ENGINES
+from diagnostics.evaluate.registry import all_rules
+from diagnostics.execute.rule import Rule
+from diagnostics.model.catalog import SIGNALS
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"<!-- generated -->.*?<!-- /generated -->", re.DOTALL)
+NOTE = "<!-- Made by docs/generate.py from the code; change the code instead. -->"
+
+
+def rules_page() -> str:
+    """One row a rule."""
+    rows = [
+        f"| {r.code} | [{r.slug}](../../diagnostics/runbooks/{r.slug}.md) | {r.title} | {' '.join(r.concepts)} "
+        f"| {r.support.value} |"
+        for r in all_rules()
+    ]
+    head = [
+        "# Rules",
+        "",
+        NOTE,
+        "",
+        "| code | rule | says | concepts | proved on |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def signals_page() -> str:
+    """One row a canonical signal, with the native names that carry it."""
+    lines = [
+        "# Signals",
+        "",
+        NOTE,
+        "",
+        "| signal | unit | kind | meaning | carried by |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for spec in SIGNALS.values():
+        names = [f"`{m.native}`" for e in ENGINES for m in e.metrics if m.signal == spec.name]
+        lines.append(
+            f"| {spec.name} | {spec.unit} | {spec.kind.value} | {spec.description} | {', '.join(dict.fromkeys(names))} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def command_page() -> str:
+    """The help text of the command."""
+    return "\n".join(["# The diagnose command", "", NOTE, "", "```", help_text().rstrip(), "```"]) + "\n"
+
+
+def runbook_block(rule: Rule) -> str:
+    """The facts of a rule at the head of its runbook."""
+    needs = "; ".join(" or ".join(n.any_of) for n in rule.needs)
+    lines = [
+        "<!-- generated -->",
+        "| | |",
+        "| --- | --- |",
+        f"| code | {rule.code} |",
+        f"| family | {rule.family} |",
+        f"| concepts | {', '.join(rule.concepts)} |",
+        f"| needs | {needs} |",
+        f"| proved on | {rule.support.value} |",
+        *(f"| threshold | {name}: {value:g} {unit} |" for name, (value, unit) in rule.thresholds.items()),
+        "<!-- /generated -->",
+    ]
+    return "\n".join(lines)
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page: path -> content."""
+    found = {
+        ROOT / "docs/generated/rules.md": rules_page(),
+        ROOT / "docs/generated/signals.md": signals_page(),
+        ROOT / "docs/generated/cli.md": command_page(),
+    }
+    for rule in all_rules():
+        path = ROOT / "diagnostics/runbooks" / f"{rule.slug}.md"
+        block = runbook_block(rule)
+        found[path] = BLOCK.sub(lambda _, block=block: block, path.read_text("utf-8"), count=1)  # type: ignore[misc]
+    return found
+
+
+def main() -> int:
+    """Write or check; 1 when a page is stale."""
+    write = "--write" in sys.argv
+    stale = []
+    for path, content in pages().items():
+        current = path.read_text("utf-8") if path.exists() else ""
+        if current != content:
+            stale.append(path.relative_to(ROOT))
+            if write:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, "utf-8")
+    for path in stale:
+        print(f"{'written' if write else 'stale, run make docs'}: {path}")
+    return 0 if write else bool(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
