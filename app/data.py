@@ -1,4 +1,4 @@
-"""Where pages get their reports. The only module that runs a diagnosis; results are cached, and bounded in number."""
+"""Where pages get their reports. Only this module runs diagnoses; results are cached, bounded in number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Literal
 
 import streamlit as st
 
-from app.settings import Settings, current
+from app.settings import Settings, current, origin
 from app.telemetry import TELEMETRY
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.report import Diagnosis, InputSummary, Report
@@ -62,7 +62,7 @@ class Named:
 
 
 def sources() -> tuple[Source, ...]:
-    """What everybody may choose: the inputs of the start, else the samples; then the addresses that people connected."""
+    """What everybody may choose: inputs of the start or samples, then the addresses people connected."""
     settings = current()
     given = settings.inputs
     if given:
@@ -104,12 +104,10 @@ def connect(address: str) -> str | None:
     Returns:
         Why it may not be read, or None when it may.
     """
+    if origin(address) is None:
+        return "Write the address like http://prometheus:9090, without a password in it."
     if not current().may_read(address):
-        return (
-            "This server may not read that address. Whoever runs it can allow it: start it with --allow and the address."
-            if address.startswith(("http://", "https://"))
-            else "Write the address like http://prometheus:9090, without a password in it."
-        )
+        return "This server may not read that address. Who runs it can allow it with --allow and the address."
     known = _connections()
     if address not in known:
         known.append(address)
@@ -140,17 +138,16 @@ def outcome(source: Source, *, since: float, select: str, start: float | None, e
         source: what to diagnose.
         since: seconds to look back, for live sources.
         select: PromQL matchers, for live sources.
-        start, end: Unix seconds instead of ``since``, for live sources.
+        start: Unix seconds, instead of ``since``, for live sources.
+        end: the same.
     """
     options = current().options
-    stamp: tuple[float, ...]
-    if source.live:
-        options = replace(options, since=since, select=select or options.select, start=start, end=end)
-        stamp = (time.time() // REFRESH_SECONDS,) if end is None else (end,)
-    else:
-        stamp = _stamp(source.inputs)
-    key = repr((source.inputs, stamp, since, select, start, end) if source.live else (source.inputs, stamp))
-    return _recalled(key, source.inputs, options)
+    if not source.live:
+        return _recalled(repr((source.inputs, _stamp(source.inputs))), source.inputs, options)
+    options = replace(options, since=since, select=select or options.select, start=start, end=end)
+    key = repr((source.inputs, since, options.select, start, end))
+    recall = _followed if end is None else _recalled
+    return recall(key, source.inputs, options)
 
 
 def _stamp(inputs: Sequence[str]) -> tuple[float, ...]:
@@ -165,8 +162,14 @@ def _recalled(key: str, _inputs: tuple[str, ...], _options: Options) -> Outcome:
     return run(_inputs, _options)
 
 
+@st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=REFRESH_SECONDS, refresh_mode="background")
+def _followed(key: str, _inputs: tuple[str, ...], _options: Options) -> Outcome:
+    """A live source: who looks gets the last result at once, and the next one is made meanwhile."""
+    return run(_inputs, _options)
+
+
 def run(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> Outcome:
-    """Diagnose now, a bounded number at a time; an unusable input and a fault of this program become an outcome."""
+    """Diagnose now, a bounded number at a time; what goes wrong becomes an outcome too."""
     from diagnostics.pipeline import diagnose  # noqa: PLC0415  loaded beside the server, not before it listens
 
     with _GATE:
@@ -179,7 +182,9 @@ def run(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> 
         except Exception as error:
             TELEMETRY.failed(time.perf_counter() - began, unusable=False)
             _LOG.exception("a diagnosis failed")
-            said = f"The diagnosis failed inside this program ({type(error).__name__}). The log of the server says where."
+            said = (
+                f"The diagnosis failed in this program ({type(error).__name__}); the server's log says where."
+            )
             return Outcome(None, said, time.time())
         TELEMETRY.diagnosed(time.perf_counter() - began, made.report)
     return Outcome(made, made_at=time.time())
@@ -211,7 +216,9 @@ def _without_folder(made: Outcome, folder: str) -> Outcome:
 
     def cleaned(entry: InputSummary) -> InputSummary:
         warnings = tuple(named(w) for w in entry.warnings)
-        return replace(entry, source=named(entry.source), recognised=named(entry.recognised), warnings=warnings)
+        return replace(
+            entry, source=named(entry.source), recognised=named(entry.recognised), warnings=warnings
+        )
 
     if made.diagnosis is None:
         return replace(made, error=named(made.error))
@@ -245,7 +252,11 @@ def _of_deployment(report: Report, name: str) -> Report:
         first = next((f for f in findings if f.severity.rank < 2), None)
         calm = "Nothing is wrong here" if chosen.status == "healthy" else "Too little was seen here to judge"
         verdict = replace(
-            verdict, status=chosen.status, primary=first.rule if first else None, runner_up=None, told_apart_by="",
+            verdict,
+            status=chosen.status,
+            primary=first.rule if first else None,
+            runner_up=None,
+            told_apart_by="",
             headline=first.summary if first else f"{calm}: {chosen.name}.",
-        )  # fmt: skip
+        )
     return replace(report, deployments=(chosen,), findings=findings, verdict=verdict)

@@ -28,9 +28,14 @@ def menu(diagnosis: Diagnosis) -> None:
             if find_spec(f"diagnostics.reports.{module}") is None:
                 continue
             st.download_button(
-                label, _renderer(module, diagnosis if with_charts else diagnosis.report), f"diagnosis-{made}.{ending}",
-                media_type, key=f"export-{module}", on_click="ignore", width="stretch",
-            )  # fmt: skip
+                label,
+                _renderer(module, diagnosis if with_charts else diagnosis.report),
+                f"diagnosis-{made}.{ending}",
+                media_type,
+                key=f"export-{module}",
+                on_click="ignore",
+                width="stretch",
+            )
 
 
 def _renderer(module: str, content: Any) -> Callable[[], str]:

@@ -15,7 +15,7 @@ from app.state import Selection
 from diagnostics.model.report import Diagnosis, Report
 from diagnostics.reports.theme import Theme
 
-_OWN = "own"
+OWN = "own"
 """The key of what this session brought itself; it means nothing to others."""
 
 
@@ -64,7 +64,7 @@ def offered() -> tuple[Source, ...]:
     if given is not None:
         names = [f.name for f in given.files] + (["pasted text"] if given.pasted.strip() else [])
         title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        own = (Source(_OWN, f"Yours: {title}", "upload", ()),)
+        own = (Source(OWN, f"Yours: {title}", "upload", ()),)
     return (*own, *data.sources())
 
 
@@ -78,18 +78,27 @@ def _choose_source(bar: st.delta_generator.DeltaGenerator, chosen: Selection) ->
     titles = {s.key: s.title for s in options}
     st.session_state["w_source"] = source.key
     bar.selectbox(
-        "Data", list(titles), key="w_source", format_func=lambda k: words.plain_label(titles.get(k, k)),
-        label_visibility="collapsed", width=340, on_change=lambda: state.choose_source(st.session_state["w_source"]),
-    )  # fmt: skip
+        "Data",
+        list(titles),
+        key="w_source",
+        format_func=lambda k: words.plain_label(titles.get(k, k)),
+        label_visibility="collapsed",
+        width=340,
+        on_change=lambda: state.choose_source(st.session_state["w_source"]),
+    )
     return source
 
 
 def _choose_live(slot: st.delta_generator.DeltaGenerator, chosen: Selection) -> None:
     st.session_state["w_since"] = chosen.since
     slot.selectbox(
-        "Look back", list(state.SINCE), key="w_since", label_visibility="collapsed", width=90,
+        "Look back",
+        list(state.SINCE),
+        key="w_since",
+        label_visibility="collapsed",
+        width=90,
         on_change=lambda: state.choose(since=st.session_state["w_since"], start=None, end=None),
-    )  # fmt: skip
+    )
     slot.toggle("Pause", key="paused", help="Stop following the source")
 
 
@@ -100,13 +109,19 @@ def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, t
         _failed(found)
         return
     whole = found.diagnosis
-    opened = Opened(data.narrowed(whole, chosen.deployment, chosen.replica), whole, chosen, charts.theme(), source)
+    opened = Opened(
+        data.narrowed(whole, chosen.deployment, chosen.replica), whole, chosen, charts.theme(), source
+    )
     with slot:
         _choose_part(opened)
         exports.menu(opened.diagnosis)
     st.html(_strip(opened))
     if chosen.window is not None:
-        st.button("Show all of the time", icon=":material/close:", on_click=lambda: state.choose(start=None, end=None))
+        st.button(
+            "Show all of the time",
+            icon=":material/close:",
+            on_click=lambda: state.choose(start=None, end=None),
+        )
     if title:
         st.title(title, anchor=False)
     view(opened)
@@ -114,35 +129,50 @@ def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, t
 
 def _outcome(source: Source, chosen: Selection) -> Outcome:
     given = state.given()
-    if source.key == _OWN and given is not None:
+    if source.key == OWN and given is not None:
         return given.outcome
     asked = chosen.window if source.live else None
     with st.spinner("Reading the data and running the rules"):
         return data.outcome(
-            source, since=state.SINCE[chosen.since], select=chosen.select,
-            start=asked[0] if asked else None, end=asked[1] if asked else None,
-        )  # fmt: skip
+            source,
+            since=state.SINCE[chosen.since],
+            select=chosen.select,
+            start=asked[0] if asked else None,
+            end=asked[1] if asked else None,
+        )
 
 
 def _choose_part(opened: Opened) -> None:
     """Deployment and replica, where there are several."""
     deployments = [d.name for d in opened.whole.report.deployments]
     if len(deployments) > 1:
-        st.session_state["w_deployment"] = opened.chosen.deployment if opened.chosen.deployment in deployments else deployments[0]
+        st.session_state["w_deployment"] = (
+            opened.chosen.deployment if opened.chosen.deployment in deployments else deployments[0]
+        )
         st.selectbox(
-            "Deployment", deployments, key="w_deployment", label_visibility="collapsed", width=220,
+            "Deployment",
+            deployments,
+            key="w_deployment",
+            label_visibility="collapsed",
+            width=220,
             format_func=words.plain_label,
             on_change=lambda: state.choose(deployment=st.session_state["w_deployment"], replica=None),
-        )  # fmt: skip
+        )
     replicas = [r.replica for r in opened.whole.report.regimes]
     if len(replicas) > 1:
         everything = ""
-        st.session_state["w_replica"] = opened.chosen.replica if opened.chosen.replica in replicas else everything
+        st.session_state["w_replica"] = (
+            opened.chosen.replica if opened.chosen.replica in replicas else everything
+        )
         st.selectbox(
-            "Replica", [everything, *replicas], key="w_replica", label_visibility="collapsed", width=190,
+            "Replica",
+            [everything, *replicas],
+            key="w_replica",
+            label_visibility="collapsed",
+            width=190,
             format_func=lambda r: words.plain_label(r) if r else f"all {len(replicas)} replicas",
             on_change=lambda: state.choose(replica=st.session_state["w_replica"]),
-        )  # fmt: skip
+        )
 
 
 def _strip(opened: Opened) -> str:
@@ -153,7 +183,11 @@ def _strip(opened: Opened) -> str:
     replicas = f"{count} replica{'' if count == 1 else 's'}" if count else ""
     end = report.window.end
     start, stop = opened.chosen.window or (report.window.start, end)
-    parts = [f"<b>{words.markup(names)}</b>", replicas, words.markup(words.window(start, stop, st.context.timezone))]
+    parts = [
+        f"<b>{words.markup(names)}</b>",
+        replicas,
+        words.markup(words.window(start, stop, st.context.timezone)),
+    ]
     if opened.source.live and end is not None:
         paused = st.session_state.get("paused", False) or opened.chosen.end is not None
         said = "paused" if paused else "live"
@@ -171,10 +205,12 @@ def _failed(found: Outcome) -> None:
 
 def _nothing(chosen: Selection) -> None:
     """No source: none at all, or one that a link names and this server does not know."""
-    if chosen.source == _OWN:
-        said = "The link points to data that somebody uploaded. It is kept in their session only; upload it here to see it."
+    if chosen.source == OWN:
+        said = (
+            "The link points to data somebody uploaded, kept in their session only. Upload it here to see it."
+        )
     elif chosen.source:
-        said = f"The link names {chosen.source}, which this server does not show. Connect to it on the page Data, or choose other data."
+        said = f"This server does not show {chosen.source}. Connect to it on Data, or choose other data."
     else:
         said = "No data yet. Connect to a Prometheus, upload files of an incident, or paste what you have."
     st.html(words.stand_in("Nothing to show" if chosen.source else "Ready", said))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 
 import streamlit as st
 
@@ -15,12 +16,13 @@ from diagnostics.reports.charts import finding_figure
 _REMEDIES_SHOWN = 3
 
 
-def findings(opened: Opened, slugs: Collection[str] | None = None) -> int:
+def findings(opened: Opened, slugs: Collection[str] | None = None, *, folded: bool = False) -> int:
     """Finding cards, worst first, and below them what is worth knowing and does not hurt.
 
     Args:
         opened: what the page shows.
         slugs: only these rules; None shows all.
+        folded: one line each, to open.
 
     Returns:
         How many there were.
@@ -32,7 +34,8 @@ def findings(opened: Opened, slugs: Collection[str] | None = None) -> int:
     ]
     for finding, card in pairs:
         if finding.severity is not Severity.INFO:
-            _card(opened, finding, card)
+            with st.expander(words.markdown_label(card.saw)) if folded else nullcontext():
+                _card(opened, finding, card)
     quiet = [(f, c) for f, c in pairs if f.severity is Severity.INFO]
     if quiet:
         st.html(words.heading("Worth knowing, not hurting now"))
@@ -45,10 +48,13 @@ def findings(opened: Opened, slugs: Collection[str] | None = None) -> int:
 def _card(opened: Opened, finding: Finding, card: FindingCard) -> None:
     with st.container(border=True, key=f"card-{card.key}"):
         st.html(words.finding_head(card))
-        picture, text = st.columns([1.08, 1], gap="medium")
+        picture, text = st.columns([1, 1.06], gap="medium")
         with picture:
             charts.show(
-                finding_figure(opened.diagnosis, finding, opened.theme), f"proof-{card.key}", opened.chosen, alt=card.saw
+                finding_figure(opened.diagnosis, finding, opened.theme),
+                f"proof-{card.key}",
+                opened.chosen,
+                alt=card.saw,
             )
             if card.evidence:
                 st.html(words.evidence(card.evidence))

@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from app import runbooks
-from app.security import DOCUMENT_POLICY
+from app.security import COMMON, DOCUMENT_POLICY
 from app.telemetry import CONTENT_TYPE, TELEMETRY
 
 READY = threading.Event()
@@ -42,6 +42,13 @@ async def runbook(request: Request) -> Response:
     if content is None:
         return HTMLResponse(runbooks.missing_page(slug), 404, headers)
     return HTMLResponse(content, headers=headers)
+
+
+async def internal_error(_: Request, __: Exception) -> Response:
+    """A fault of this program: it is in the log, not in the answer."""
+    return PlainTextResponse(
+        "Internal error; the log of the server says more.\n", 500, headers={**COMMON, **_NO_STORE}
+    )
 
 
 ROUTES = (

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from app.runbook_markup import to_html
 from diagnostics.evaluate.registry import all_rules, runbook_of
+from diagnostics.reports.runbook import to_html
+from diagnostics.reports.theme import FONT, MONO, Theme
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,11 @@ class Entry:
 def index() -> tuple[Entry, ...]:
     """Every runbook: those of rules by code, then the others by name."""
     rules = {rule.slug: rule for rule in all_rules()}
-    names = sorted(f.name.removesuffix(".md") for f in (files("diagnostics") / "runbooks").iterdir() if f.name.endswith(".md"))
+    names = sorted(
+        f.name.removesuffix(".md")
+        for f in (files("diagnostics") / "runbooks").iterdir()
+        if f.name.endswith(".md")
+    )
     with_rule = [Entry(r.slug, r.code, r.title, r.family) for r in rules.values() if r.slug in names]
     return (*with_rule, *(Entry(n, "", _lead(runbook_of(n)), "") for n in names if n not in rules))
 
@@ -40,24 +45,34 @@ def _lead(markdown: str) -> str:
     return next((line.strip() for line in markdown.splitlines()[1:] if line.strip()), "")
 
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { margin: 0; font: 17px/1.6 "Source Sans 3", "Source Sans Pro", system-ui, sans-serif;
- color: light-dark(#1d2129, #e8e6e3); background: light-dark(#ffffff, #171614); }
+def _style() -> str:
+    names = ("paper", "panel", "ink", "muted", "line", "strong")
+    colours = " ".join(
+        f"--{n}: light-dark({getattr(Theme.LIGHT, n)}, {getattr(Theme.DARK, n)});" for n in names
+    )
+    return f":root {{ color-scheme: light dark; {colours} }}" + _RULES.replace("MONO", MONO).replace(
+        "FONT", FONT
+    )
+
+
+_RULES = """
+body { margin: 0; font: 17px/1.6 FONT; color: var(--ink); background: var(--paper); }
 main { max-width: 46rem; margin: 0 auto; padding: 1.5rem 1.25rem 4rem; }
 nav { font-size: .9rem; display: flex; gap: 1.25rem; flex-wrap: wrap; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 1.2rem 0 .2rem; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; padding-top: .9rem; border-top: 1px solid light-dark(#e4e6ea, #3a3833); }
-.note { color: light-dark(#5a6270, #a9a59e); margin: 0; }
-a { color: light-dark(#0b5fa5, #7cc0f5); }
-code { font: .86em/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; background: light-dark(#f2f3f5, #262420);
- border-radius: 4px; padding: .1em .3em; overflow-wrap: anywhere; }
-pre { background: light-dark(#f2f3f5, #262420); border-radius: 6px; padding: .8rem 1rem; overflow-x: auto; }
-pre code { padding: 0; background: none; overflow-wrap: normal; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; padding-top: .9rem; border-top: 1px solid var(--line); }
+.note { color: var(--muted); margin: 0; }
+a { color: var(--strong); }
+code { font: .86em/1.5 MONO; background: color-mix(in srgb, var(--ink) 8%, transparent); border-radius: 4px;
+ padding: .1em .3em; overflow-wrap: anywhere; }
+pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem;
+ white-space: pre-wrap; }
+pre code { padding: 0; background: none; }
 li { margin: .3rem 0; } ol, ul { padding-left: 1.4rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0;
- border-bottom: 1px solid light-dark(#e4e6ea, #3a3833); }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .92rem;
+ font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: .3rem 1rem .3rem 0;
+ border-bottom: 1px solid var(--line); }
 @media print { nav { display: none; } }
 """
 
@@ -66,7 +81,7 @@ def _document(title: str, body: str) -> str:
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body><main>"
+        f"<title>{html.escape(title)}</title><style>{_style()}</style></head><body><main>"
         '<nav><a href="/">Dashboard</a><a href="/runbooks">All runbooks</a></nav>'
         f"{body}</main></body></html>"
     )
@@ -77,17 +92,21 @@ def page(slug: str) -> str | None:
     entry = next((e for e in index() if e.slug == slug), None)
     if entry is None:
         return None
-    body = to_html(runbook_of(slug), address)
-    note = " · ".join(part for part in (entry.code, entry.family, f"diagnose explain {slug}" if entry.code else "") if part)
-    heading, _, rest = body.partition("</h1>")
-    head = f'{heading}</h1><p class="note">{html.escape(note)}</p>' if note else f"{heading}</h1>"
-    return _document(f"{slug} · runbook", head + rest)
+    known = frozenset(e.slug for e in index())
+    # Links between runbooks lead to places on one page there; here each has an address of its own.
+    body = to_html(runbook_of(slug), known=known, level=2).replace('href="#runbook-', 'href="/runbooks/')
+    note = f"In a terminal: diagnose explain {slug}" if entry.code else "No rule looks for this fault yet."
+    head = f'<h1>{html.escape(slug)}</h1><p class="note">{html.escape(note)}</p>'
+    return _document(f"{slug} · runbook", head + body)
 
 
 def missing_page(slug: str) -> str:
     """What is shown for a name that no runbook has."""
-    links = "".join(f'<li><a href="/runbooks/{html.escape(e.slug)}">{html.escape(e.slug)}</a></li>' for e in index())
+    links = "".join(
+        f'<li><a href="/runbooks/{html.escape(e.slug)}">{html.escape(e.slug)}</a></li>' for e in index()
+    )
     return _document(
-        "No such runbook", f"<h1>No such runbook</h1><p>There is no runbook named <code>{html.escape(slug[:80])}</code>.</p>"
+        "No such runbook",
+        f"<h1>No such runbook</h1><p>There is no runbook named <code>{html.escape(slug[:80])}</code>.</p>"
         f"<ul>{links}</ul>",
-    )  # fmt: skip
+    )

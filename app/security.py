@@ -20,33 +20,36 @@ COMMON = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
 DOCUMENT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; "
+    "form-action 'none'; "
     "frame-ancestors 'self'"
 )
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 
 
 def page_policy() -> str:
-    """The content policy of Streamlit's pages: scripts of this server only, and the ones its index page holds inline."""
+    """The content policy of Streamlit's pages: scripts of this server, and those inline in its index page."""
     index = Path(streamlit.__file__).parent / "static" / "index.html"
     hashes = [
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in _INLINE_SCRIPT.findall(index.read_text("utf-8"))
     ]
-    return "; ".join((
-        "default-src 'self'",
-        " ".join(("script-src 'self'", *hashes)),
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "frame-src 'self' blob: data:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'self'",
-    ))  # fmt: skip
+    return "; ".join(
+        (
+            "default-src 'self'",
+            " ".join(("script-src 'self'", *hashes)),
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "connect-src 'self'",
+            "worker-src 'self' blob:",
+            "frame-src 'self' blob: data:",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            "frame-ancestors 'self'",
+        )
+    )
 
 
 class SecurityHeaders:

@@ -16,7 +16,8 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 
-from app.routes import READY, ROUTES
+from app import style
+from app.routes import READY, ROUTES, internal_error
 from app.security import SecurityHeaders, page_policy
 from app.settings import Settings, configure, is_loopback
 from diagnostics.model.errors import OptionError
@@ -37,8 +38,8 @@ CONFIG: dict[str, Any] = {
     "client.toolbarMode": "minimal",
     "client.allowedOrigins": [],
     "logger.hideWelcomeMessage": True,
-    "theme.light.primaryColor": "#0b5fa5",
-    "theme.dark.primaryColor": "#7cc0f5",
+    "runner.cacheBackgroundRefreshTTLMultiplier": 8.0,
+    **style.config(),
 }
 
 
@@ -73,6 +74,7 @@ def build() -> st.App:
         routes=ROUTES,
         middleware=[Middleware(SecurityHeaders, policy=page_policy())],
         lifespan=_lifespan,
+        exception_handlers={500: internal_error},
     )
 
 
@@ -123,7 +125,9 @@ def free_port(host: str, wanted: int | None) -> int:
             raise OptionError(f"--port {port}: not a port; give 1 to 65535") from error
     if wanted is not None:
         raise OptionError(f"--port {wanted}: in use, or not permitted; leave it out to take a free one")
-    raise OptionError(f"no free port from {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1}; give one with --port")
+    raise OptionError(
+        f"no free port from {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1}; give one with --port"
+    )
 
 
 def _bindable(host: str, port: int) -> int:
@@ -132,7 +136,9 @@ def _bindable(host: str, port: int) -> int:
     Raises:
         OSError: it cannot be bound.
     """
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
     with socket.socket(family, kind, protocol) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(address)

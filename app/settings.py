@@ -1,4 +1,4 @@
-"""What the dashboard was started with. Set once by the command line, or read from one environment variable."""
+"""What the dashboard was started with: set once by the command line, or read from the environment."""
 
 from __future__ import annotations
 
@@ -15,9 +15,21 @@ from diagnostics.options import Options
 
 ENVIRONMENT = "DIAGNOSE_DASHBOARD"
 _PLAIN_OPTIONS = (
-    "since", "start", "end", "step", "select", "interval", "timezone", "engine_args", "gpu", "gpu_hourly", "slo",
-    "only", "ignore", "runbook_base",
-)  # fmt: skip
+    "since",
+    "start",
+    "end",
+    "step",
+    "select",
+    "interval",
+    "timezone",
+    "engine_args",
+    "gpu",
+    "gpu_hourly",
+    "slo",
+    "only",
+    "ignore",
+    "runbook_base",
+)
 _LISTS = frozenset({"only", "ignore"})
 
 
@@ -59,8 +71,8 @@ class Settings:
     def may_read(self, address: str) -> bool:
         """Whether a page may make the server read this address.
 
-        On a server for this machine only, the person at the page is the administrator, so everything but the link-local
-        addresses of cloud metadata is allowed; elsewhere only what was named at the start.
+        On a server for this machine only, the person at the page is the administrator, so everything but the
+        link-local addresses of cloud metadata is allowed; elsewhere only what was named at the start.
         """
         wanted = origin(address)
         if wanted is None:
@@ -129,7 +141,9 @@ def _from_environment(text: str) -> Settings:
         said = json.loads(text)
         chosen = {k: v for k, v in said.get("options", {}).items() if k in _PLAIN_OPTIONS}
         chosen = {k: tuple(v) if k in _LISTS else v for k, v in chosen.items()}
-        settings = Settings.started_with([str(i) for i in said.get("inputs", [])], Options(**chosen), said.get("allowed", []))
+        settings = Settings.started_with(
+            [str(i) for i in said.get("inputs", [])], Options(**chosen), said.get("allowed", [])
+        )
         return replace(settings, local=bool(said.get("local", True)))
     except (ValueError, AttributeError, TypeError) as error:
         raise OptionError(f'{ENVIRONMENT}: write it like {{"inputs": ["metrics.txt"]}}') from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 import streamlit as st
 
@@ -58,7 +58,10 @@ def read() -> Selection:
 
 
 def choose(**changes: str | None) -> None:
-    """Change the selection; None or an empty text takes a choice away. ``from`` is spelt ``start``, ``to`` ``end``."""
+    """Change the selection; None or an empty text takes a choice away.
+
+    ``start`` and ``end`` are written ``from`` and ``to``.
+    """
     names = {"start": "from", "end": "to"}
     stored: dict[str, str] = dict(st.session_state.get(_STORED, {}))
     for name, value in changes.items():
@@ -89,8 +92,13 @@ def written(seconds: float) -> str:
     return datetime.fromtimestamp(round(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def moment(text: object) -> float | None:
-    """Unix seconds of a moment in an address or of a chart's axis; None when it is none."""
+def moment(text: object, zone: tzinfo = UTC) -> float | None:
+    """Unix seconds of a moment in an address or of a chart's axis; None when it is none.
+
+    Args:
+        text: ISO 8601, or milliseconds.
+        zone: of a text that names none.
+    """
     if isinstance(text, int | float):
         return float(text) / 1000.0 if math.isfinite(text) else None
     if not isinstance(text, str) or not text:
@@ -100,7 +108,7 @@ def moment(text: object) -> float | None:
     except ValueError:
         return None
     try:
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).timestamp()
     except (OverflowError, ValueError):
         return None
 

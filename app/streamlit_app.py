@@ -6,7 +6,12 @@ import streamlit as st
 
 from app.style import css
 
-st.set_page_config(page_title="LLM serving diagnostics", page_icon=":material/troubleshoot:", layout="wide")
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
+    '<rect y="3" width="16" height="10" rx="2" fill="#CFE8DC"/>'
+    '<rect x="5" y="3" width="7" height="10" fill="#E69F00"/></svg>'
+)
+st.set_page_config(page_title="LLM serving diagnostics", page_icon=ICON, layout="wide")
 st.html(css())
 st.navigation(
     [

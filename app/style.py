@@ -1,4 +1,4 @@
-"""The page's few lines of CSS, made from the shared theme. Colours follow the page's own light or dark by ``light-dark()``."""
+"""The page's few lines of CSS, from the shared theme; ``light-dark()`` follows the page's own scheme."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ PAGE_FONT = '"Source Sans", "Source Sans 3", system-ui, sans-serif'
 
 def config() -> dict[str, Any]:
     """Streamlit's theme options, light and dark, from the shared theme."""
-    options: dict[str, Any] = {"theme.baseRadius": "6px", "theme.showWidgetBorder": True, "theme.codeFontSize": "13px"}
+    options: dict[str, Any] = {
+        "theme.baseRadius": "6px",
+        "theme.showWidgetBorder": True,
+        "theme.codeFontSize": "13px",
+    }
     for theme in (Theme.LIGHT, Theme.DARK):
         options |= {
             f"theme.{theme.name}.primaryColor": theme.strong,
@@ -37,19 +41,23 @@ def css() -> str:
 
 _RULES = """
 .stApp { font-variant-numeric: tabular-nums; }
-.stMainBlockContainer { padding: 3.6rem 1.5rem 4rem; max-width: 84rem; }
+.stMainBlockContainer { padding: 4.6rem 1.5rem 4rem; max-width: 84rem; }
 [data-testid="stVerticalBlock"] { gap: .75rem; }
 .d h2, .d h3, .d p, .d dl, .d ul { margin: 0; padding: 0; }
 .d a { color: var(--d-strong); text-decoration: underline; text-underline-offset: 2px; }
-.d code { font: .86em/1.4 MONO; color: inherit; background: color-mix(in srgb, var(--d-ink) 8%, transparent);
+.d code { font: .86em/1.4 MONO; color: inherit;
+ background: color-mix(in srgb, var(--d-ink) 8%, transparent);
  padding: .08em .32em; border-radius: 4px; overflow-wrap: anywhere; }
+.d code.d-nb { white-space: nowrap; }
 .d-muted { color: var(--d-muted); }
-.d-verdict { background: var(--d-panel); border: 1px solid var(--d-line); border-left: 5px solid var(--d-tone);
+.d-verdict { background: var(--d-panel); border: 1px solid var(--d-line);
+ border-left: 5px solid var(--d-tone);
  border-radius: 6px; padding: .95rem 1.2rem 1rem; }
 .d-findings { --d-tone: var(--d-alarm); } .d-healthy { --d-tone: var(--d-good); }
 .d-insufficient-data { --d-tone: var(--d-doubt); }
 .d-verdict .d-state { color: var(--d-tone); font-weight: 650; font-size: .86rem; margin-bottom: .25rem; }
-.d-verdict h1 { font-size: 1.5rem; line-height: 1.28; font-weight: 650; letter-spacing: -.005em; margin: 0; padding: 0;
+.d-verdict h1 { font-size: 1.5rem; line-height: 1.28; font-weight: 650; letter-spacing: -.005em;
+ margin: 0; padding: 0;
  color: var(--d-ink); text-wrap: pretty; }
 .d-verdict .d-do { font-size: 1.04rem; line-height: 1.5; margin-top: .5rem; max-width: 76rem; }
 .d-verdict .d-runner { font-size: .92rem; color: var(--d-muted); margin-top: .4rem; }
@@ -58,7 +66,8 @@ _RULES = """
 .d-head { display: flex; flex-wrap: wrap; align-items: baseline; gap: .3rem .65rem; }
 .d-head h3 { font-size: 1.16rem; line-height: 1.3; font-weight: 650; flex-basis: 100%; }
 .d-head a { margin-left: auto; font-size: .92rem; }
-.d-badge { font-size: .8rem; font-weight: 650; border-radius: 4px; padding: .05rem .45rem; border: 1px solid transparent; }
+.d-badge { font-size: .8rem; font-weight: 650; border-radius: 4px; padding: .05rem .45rem;
+ border: 1px solid transparent; }
 .d-critical { background: var(--d-alarm); color: var(--d-panel); border-color: var(--d-alarm); }
 .d-warning { color: var(--d-ink); border-color: var(--d-ink); }
 .d-info { color: var(--d-muted); padding-left: 0; }
@@ -68,17 +77,23 @@ _RULES = """
 .d-words .d-note { color: var(--d-muted); font-size: .88rem; }
 .d-words li { margin-left: 1.05rem; }
 .d-proof { border-collapse: collapse; font-size: .88rem; width: 100%; }
-.d-proof td, .d-proof th { border: 0; border-top: 1px solid var(--d-line); padding: .28rem .7rem .28rem 0; text-align: left;
+.d-proof td, .d-proof th { border: 0; border-top: 1px solid var(--d-line); padding: .28rem .7rem .28rem 0;
+ text-align: left;
  vertical-align: top; font-weight: 400; }
 .d-proof th { color: var(--d-muted); border-top: 0; } .d-wide { overflow-x: auto; }
+.d-wide td:last-child { min-width: 5rem; }
 .d-proof td.d-n { white-space: nowrap; font-weight: 600; }
-.d-strip { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: .9rem; color: var(--d-muted); align-items: baseline; }
+.d-strip { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: .9rem; color: var(--d-muted);
+ align-items: baseline; }
 .d-strip b { color: var(--d-ink); font-weight: 600; }
-.d-dot { display: inline-block; width: .55em; height: .55em; border-radius: 50%; background: var(--d-good); margin-right: .35em; }
+.d-dot { display: inline-block; width: .55em; height: .55em; border-radius: 50%;
+ background: var(--d-good); margin-right: .35em; }
 .d-dot.d-off { background: var(--d-muted); }
-.d-room { display: flex; flex-wrap: wrap; gap: .8rem 2.4rem; } .d-room b { display: block; font-size: 1.3rem; font-weight: 600; }
+.d-room { display: flex; flex-wrap: wrap; gap: .8rem 2.4rem; } .d-room b { display: block;
+ font-size: 1.3rem; font-weight: 600; }
 .d-chips { display: flex; flex-wrap: wrap; gap: .35rem; }
-.d-chips a { border: 1px solid var(--d-line); border-radius: 4px; padding: .08rem .5rem; font-size: .88rem; text-decoration: none;
+.d-chips a { border: 1px solid var(--d-line); border-radius: 4px; padding: .08rem .5rem;
+ font-size: .88rem; text-decoration: none;
  color: var(--d-ink); }
 [class*="st-key-card-"] { background: var(--d-panel); }
 [class*="st-key-code-"] pre { padding-top: .5rem; padding-bottom: .5rem; }
@@ -86,5 +101,6 @@ _RULES = """
  .stMainBlockContainer { padding-left: .8rem; padding-right: .8rem; }
  .d-verdict h1 { font-size: 1.25rem; }
  .d-words > div { grid-template-columns: 1fr; }
+ .d-inputs td:last-child { min-width: 14rem; }
 }
 """

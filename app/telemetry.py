@@ -1,4 +1,4 @@
-"""The dashboard's own numbers, as Prometheus text. Labels are bounded: rules and outcomes that exist, nothing from inputs."""
+"""The dashboard's own numbers, as Prometheus text. Labels are rules and outcomes, nothing from inputs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from diagnostics.evaluate.registry import all_rules
@@ -35,7 +36,9 @@ class Telemetry:
         with self._lock:
             self._count(report.verdict.status, seconds)
             for finding in report.findings:
-                self._findings[finding.rule if finding.rule in known else "other", finding.severity.value] += 1
+                self._findings[
+                    finding.rule if finding.rule in known else "other", finding.severity.value
+                ] += 1
 
     def failed(self, seconds: float, *, unusable: bool) -> None:
         """Count a diagnosis that gave no report: an unusable input, or a fault of this program."""
@@ -51,9 +54,13 @@ class Telemetry:
         """Everything in the text format of Prometheus."""
         with self._lock:
             lines = [*self._diagnoses(), *self._durations(), *self._found()]
-        lines += _metric("dashboard_ready", "gauge", "1 when the first page can be shown at once.", [("", int(ready))])
+        lines += _metric(
+            "dashboard_ready", "gauge", "1 when the first page can be shown at once.", [("", int(ready))]
+        )
         lines += _metric("dashboard_info", "gauge", "Version.", [(f'{{version="{TOOL.version}"}}', 1)])
-        lines += _metric("process_start_time_seconds", "gauge", "Unix time of the start.", [("", round(_STARTED, 3))], "")
+        lines += _metric(
+            "process_start_time_seconds", "gauge", "Unix time of the start.", [("", round(_STARTED, 3))], ""
+        )
         if (resident := _resident_bytes()) is not None:
             lines += _metric("process_resident_memory_bytes", "gauge", "Memory in use.", [("", resident)], "")
         return "\n".join(lines) + "\n"
@@ -63,7 +70,8 @@ class Telemetry:
         return _metric("dashboard_diagnoses_total", "counter", "Diagnoses run, by outcome.", rows)
 
     def _durations(self) -> list[str]:
-        name, total, rows = "dashboard_diagnosis_seconds", 0, []
+        name, total = "dashboard_diagnosis_seconds", 0
+        rows: list[tuple[str, float]] = []
         for limit, count in zip((*map(str, _BUCKETS), "+Inf"), self._buckets, strict=True):
             total += count
             rows.append((f'_bucket{{le="{limit}"}}', total))
@@ -75,9 +83,15 @@ class Telemetry:
         return _metric("dashboard_findings_total", "counter", "Findings in these diagnoses.", rows)
 
 
-def _metric(name: str, kind: str, help_: str, rows: list[tuple[str, float]], prefix: str = "diagnose_") -> list[str]:
+def _metric(
+    name: str, kind: str, help_: str, rows: Sequence[tuple[str, float]], prefix: str = "diagnose_"
+) -> list[str]:
     full = prefix + name
-    return [f"# HELP {full} {help_}", f"# TYPE {full} {kind}", *(f"{full}{label} {value}" for label, value in rows)]
+    return [
+        f"# HELP {full} {help_}",
+        f"# TYPE {full} {kind}",
+        *(f"{full}{label} {value}" for label, value in rows),
+    ]
 
 
 def _resident_bytes() -> int | None:

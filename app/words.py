@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from app import runbooks
-from diagnostics.reports.cards import EvidenceRow, FindingCard, HealthyCard, InputRow, RemedyLine, UncheckedCard, VerdictCard
-from diagnostics.reports.escape import markup, terminal
+from diagnostics.reports.cards import (
+    EvidenceRow,
+    FindingCard,
+    HealthyCard,
+    InputRow,
+    RemedyLine,
+    UncheckedCard,
+    UncheckedRow,
+    VerdictCard,
+)
+from diagnostics.reports.escape import markup as escaped
+from diagnostics.reports.escape import terminal
 
-_STATES = {"findings": "Something is wrong", "healthy": "Healthy", "insufficient-data": "Not enough data to judge"}
+_STATES = {
+    "findings": "Something is wrong",
+    "healthy": "Healthy",
+    "insufficient-data": "Not enough data to judge",
+}
+
+
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|days?|GB|GiB|tokens|requests|times|replicas?|of)\b|%)")
+_FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+
+
+def markup(text: str) -> str:
+    """Text for HTML; a number stays on one line with its unit."""
+    return _UNIT.sub("\u00a0", escaped(text))
+
+
+def prose(text: str) -> str:
+    """Sentences for HTML; a command line flag in them is set as code and stays in one piece."""
+    return _FLAG.sub(r"<code class='d-nb'>\g<0></code>", markup(text))
 
 
 def block(content: str, classes: str = "") -> str:
@@ -28,7 +57,7 @@ def verdict(card: VerdictCard) -> str:
     state = " · ".join(p for p in (_STATES[card.status], card.confidence, card.since) if p)
     parts = [f'<p class="d-state">{markup(state)}</p><h1>{markup(card.headline)}</h1>']
     if card.what_to_do:
-        parts.append(f'<p class="d-do">{markup(card.what_to_do)}</p>')
+        parts.append(f'<p class="d-do">{prose(card.what_to_do)}</p>')
     if card.collect_next:
         steps = "".join(f"<li><code>{markup(c)}</code></li>" for c in card.collect_next)
         parts.append(f'<div class="d-do">To settle it:<ol>{steps}</ol></div>')
@@ -40,7 +69,9 @@ def verdict(card: VerdictCard) -> str:
 
 def healthy(card: HealthyCard) -> str:
     """How far the limits were."""
-    rooms = "".join(f"<div><b>{markup(v)}</b><span class='d-muted'>{markup(k)}</span></div>" for k, v in card.headroom)
+    rooms = "".join(
+        f"<div><b>{markup(v)}</b><span class='d-muted'>{markup(k)}</span></div>" for k, v in card.headroom
+    )
     return block(rooms, "d-room")
 
 
@@ -50,7 +81,8 @@ def finding_head(card: FindingCard) -> str:
     return block(
         f"<h3>{markup(card.title)}</h3>"
         f'<span class="d-badge d-{card.severity.value}">{card.severity.value}</span>'
-        f'<span class="d-muted">{card.role.value} · {markup(name)} · {markup(card.scope)}</span>{_runbook_link(card)}',
+        f'<span class="d-muted">{card.role.value} · {markup(name)} · {markup(card.scope)}</span>'
+        f"{_runbook_link(card)}",
         "d-head",
     )
 
@@ -62,34 +94,54 @@ def _runbook_link(card: FindingCard) -> str:
 
 def finding_story(card: FindingCard) -> str:
     """What was seen and why it matters."""
-    return words((("What we saw", markup(card.saw)), ("Why it hurts", markup(" ".join((card.why, card.impact)).strip()))))
+    return words(
+        (
+            ("What we saw", prose(card.saw)),
+            ("Why it hurts", prose(" ".join((card.why, card.impact)).strip())),
+        )
+    )
 
 
 def finding_limits(card: FindingCard) -> str:
     """What not to do, what would refute it, how sure it is."""
     explains = ", ".join(f"<code>{markup(e)}</code>" for e in card.explains)
     sure = f"{card.confidence}: {card.confidence_because}" if card.confidence_because else card.confidence
-    return words((
-        ("Do not", _listed([markup(d) for d in card.do_not])),
-        ("Wrong if", markup(card.wrong_if)),
-        ("How sure", markup(sure[:1].upper() + sure[1:] + ".")),
-        ("When", markup(card.window)),
-        ("Explains", explains),
-    ))  # fmt: skip
+    return words(
+        (
+            ("Do not", _listed([prose(d) for d in card.do_not])),
+            ("Wrong if", prose(card.wrong_if)),
+            ("How sure", markup(sure[:1].upper() + sure[1:] + ".")),
+            ("When", markup(card.window)),
+            ("Explains", explains),
+        )
+    )
 
 
 def remedy(title: str, line: RemedyLine) -> str:
     """One change, with whether it restarts and what it risks."""
     restart = "Needs a restart." if line.restart else "No restart."
-    notes = [restart, *(f"{name}: {text}." for name, text in (("Risk", line.risk), ("Undo", line.undo)) if text)]
+    notes = [
+        restart,
+        *(f"{name}: {text}." for name, text in (("Risk", line.risk), ("Undo", line.undo)) if text),
+    ]
     expected = f" {markup(line.expected[:1].upper() + line.expected[1:])}." if line.expected else ""
     change = f"<br><code>{markup(line.change)}</code>" if line.change and not line.copy else ""
-    return words(((title, f"{markup(line.text)}{expected}{change}<br><span class='d-note'>{markup(' '.join(notes))}</span>"),))
+    return words(
+        (
+            (
+                title,
+                f"{prose(line.text)}{expected}{change}<br>"
+                f"<span class='d-note'>{prose(' '.join(notes))}</span>",
+            ),
+        )
+    )
 
 
 def words(rows: Iterable[tuple[str, str]]) -> str:
     """Terms with their text; rows without text are left out. The text is HTML already."""
-    made = "".join(f'<div><span class="d-t">{markup(t)}</span><span>{text}</span></div>' for t, text in rows if text)
+    made = "".join(
+        f'<div><span class="d-t">{markup(t)}</span><span>{text}</span></div>' for t, text in rows if text
+    )
     return block(made, "d-words")
 
 
@@ -100,19 +152,22 @@ def _listed(items: Sequence[str]) -> str:
 
 
 def evidence(rows: Sequence[EvidenceRow]) -> str:
-    """The numbers that decided."""
+    """The numbers that decided; the replica is only named where there are several."""
+    several = len({r.replica for r in rows}) > 1
     body = "".join(
         f"<tr><td>{markup(r.signal)}, {markup(r.statistic)}</td><td class='d-n'>{markup(r.value)}</td>"
-        f"<td>{markup(f'{r.comparison} {r.threshold}'.strip())}</td><td>{markup(r.replica)}</td><td>{markup(r.provenance)}</td></tr>"
+        f"<td>{markup(f'{r.comparison} {r.threshold}'.strip())}</td>"
+        f"{f'<td>{markup(r.replica)}</td>' if several else ''}<td>{markup(r.provenance)}</td></tr>"
         for r in rows
     )
-    return table(("Signal", "Value", "Limit", "Replica", "Known from"), body)
+    names = ("Signal", "Value", "Limit", "Replica", "Known from")
+    return table(names if several else (*names[:3], names[4]), body)
 
 
-def table(names: Sequence[str], body: str) -> str:
+def table(names: Sequence[str], body: str, classes: str = "") -> str:
     """A table; the body is HTML already."""
     head = "".join(f"<th>{markup(n)}</th>" for n in names)
-    return block(f'<div class="d-wide"><table class="d-proof"><tr>{head}</tr>{body}</table></div>')
+    return block(f'<div class="d-wide"><table class="d-proof"><tr>{head}</tr>{body}</table></div>', classes)
 
 
 def chips(slugs: Sequence[str]) -> str:
@@ -124,47 +179,57 @@ def chips(slugs: Sequence[str]) -> str:
 def unchecked(card: UncheckedCard) -> str:
     """What could not be looked at, why, and how to make it so."""
     body = "".join(
-        f"<tr><td>{markup(r.rule)}</td><td>{markup(r.reason)}{': ' if r.missing else ''}<code>{markup(r.missing)}</code></td>"
-        f"<td>{markup(r.how)}</td></tr>"
-        if r.missing
-        else f"<tr><td>{markup(r.rule)}</td><td>{markup(r.reason)}</td><td>{markup(r.how)}</td></tr>"
-        for r in card.rows
+        f"<tr><td>{markup(r.rule)}</td><td>{_reason(r)}</td><td>{markup(r.how)}</td></tr>" for r in card.rows
     )
     return table(("Rule", "Why not", "How to make it so"), body)
+
+
+def _reason(row: UncheckedRow) -> str:
+    return markup(row.reason) + (f": <code>{markup(row.missing)}</code>" if row.missing else "")
 
 
 def inputs(rows: Sequence[InputRow]) -> str:
     """What was read, and what of it was known."""
     body = "".join(
-        f"<tr><td>{markup(r.source)}</td><td>{markup(' '.join((r.kind, r.engine)).strip())}</td><td class='d-n'>{r.replicas}</td>"
-        f"<td class='d-n'>{markup(r.samples)}</td><td>{_recognised(r)}</td></tr>"
+        f"<tr><td>{markup(r.source)}</td><td>{markup(' '.join((r.kind, r.engine)).strip())}</td>"
+        f"<td class='d-n'>{r.replicas}</td><td class='d-n'>{markup(r.samples)}</td>"
+        f"<td>{_recognised(r)}</td></tr>"
         for r in rows
     )
-    return table(("Input", "Kind", "Replicas", "Samples", "Recognised"), body)
+    return table(("Input", "Kind", "Replicas", "Samples", "Recognised"), body, "d-inputs")
 
 
 def _recognised(row: InputRow) -> str:
-    return "<br>".join([markup(row.recognised), *(f'<span class="d-muted">{markup(w)}</span>' for w in row.warnings)])
+    return "<br>".join(
+        [markup(row.recognised), *(f'<span class="d-muted">{markup(w)}</span>' for w in row.warnings)]
+    )
 
 
 def window(start: float | None, end: float | None, zone: str | None) -> str:
     """A stretch of time in the viewer's zone, with UTC beside it."""
     if start is None or end is None:
         return "no time in the inputs"
-    utc = _span(start, end, ZoneInfo("UTC"))
+    first, last = (datetime.fromtimestamp(t, UTC) for t in (start, end))
+    own = zone_of(zone)
+    if own is None or first.astimezone(own).utcoffset() == timedelta(0):
+        return f"{_span(first, last)} UTC"
+    there = (first.astimezone(own), last.astimezone(own))
+    return f"{_span(*there)} {own.key} ({_span(first, last, dated=there[0].date() != first.date())} UTC)"
+
+
+def zone_of(name: str | None) -> ZoneInfo | None:
+    """The viewer's zone; None where the browser did not say, or said one that is not known here."""
     try:
-        own = ZoneInfo(zone) if zone else None
+        return ZoneInfo(name) if name else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        own = None
-    if own is None or datetime.fromtimestamp(start, own).utcoffset() == datetime.fromtimestamp(start, UTC).utcoffset():
-        return f"{utc} UTC"
-    return f"{_span(start, end, own)} {own.key} ({utc} UTC)"
+        return None
 
 
-def _span(start: float, end: float, zone: ZoneInfo) -> str:
-    first, last = (datetime.fromtimestamp(t, zone) for t in (start, end))
-    tail = last.strftime("%H:%M:%S") if first.date() == last.date() else last.strftime("%Y-%m-%d %H:%M:%S")
-    return f"{first.strftime('%Y-%m-%d %H:%M:%S')} to {tail}"
+def _span(first: datetime, last: datetime, *, dated: bool = True) -> str:
+    clock = "%H:%M:%S" if (last - first).total_seconds() < 600 else "%H:%M"
+    day = "%Y-%m-%d "
+    begin = first.strftime((day if dated else "") + clock)
+    return f"{begin} to {last.strftime(clock if first.date() == last.date() else day + clock)}"
 
 
 def age(seconds: float) -> str:
@@ -183,12 +248,15 @@ def ago(seconds: float) -> str:
 
 def stand_in(title: str, text: str) -> str:
     """What a page shows in place of a report."""
-    return block(f'<p class="d-state">{markup(title)}</p><h1>{markup(text)}</h1>', "d-verdict d-insufficient-data d-quiet")
+    return block(
+        f'<p class="d-state">{markup(title)}</p><h1>{markup(text)}</h1>',
+        "d-verdict d-insufficient-data d-quiet",
+    )
 
 
-def plain_label(text: str) -> str:
+def plain_label(text: str | None) -> str:
     """Text for an option of a list: control characters and direction marks go."""
-    return terminal(text)
+    return terminal(text or "")
 
 
 def index(entries: Sequence[runbooks.Entry]) -> str:

@@ -19,9 +19,12 @@ def show(opened: Opened) -> None:
     if opened.report.regimes:
         st.html(words.heading("What was binding"))
         charts.show(
-            ribbon_figure(opened.report, opened.theme), "ribbon", opened.chosen, brush=True,
-            alt="Which constraint was binding on each replica over time. Drag, or click a stretch, to narrow all charts.",
-        )  # fmt: skip
+            ribbon_figure(opened.report, opened.theme),
+            "ribbon",
+            opened.chosen,
+            by="click",
+            alt="What was binding on each replica over time. Click a stretch to narrow all charts to it.",
+        )
     _where_and_load(opened)
     if parts.findings(opened) == 0 and calm is None and opened.report.verdict.status == "findings":
         st.caption("No finding is about what is chosen above.")
@@ -33,15 +36,30 @@ def _where_and_load(opened: Opened) -> None:
     load = load_figure(opened.diagnosis, opened.theme)
     if stages is None and load is None:
         return
-    left, right = st.columns(2, gap="medium") if stages is not None and load is not None else (st.container(), st.container())
+    left, right = (
+        st.columns(2, gap="medium")
+        if stages is not None and load is not None
+        else (st.container(), st.container())
+    )
     if stages is not None:
         with left:
             st.html(words.heading("Where the time to first token goes"))
-            charts.show(stages, "stages", opened.chosen, alt="Mean time to first token by stage, before and during the trouble.")
+            charts.show(
+                stages,
+                "stages",
+                opened.chosen,
+                alt="Mean time to first token by stage, before and during the trouble.",
+            )
     if load is not None:
         with right:
             st.html(words.heading("Load"))
-            charts.show(load, "load", opened.chosen, brush=True, alt="Requests running, waiting and finished over time.")
+            charts.show(
+                load,
+                "load",
+                opened.chosen,
+                by="drag",
+                alt="Requests running, waiting and finished over time.",
+            )
 
 
 page(show)

@@ -9,9 +9,16 @@ from app import runbooks, words
 
 def show() -> None:
     """The index, searchable, and the runbook that was chosen."""
-    st.title("Runbooks", anchor=False)
-    wanted = st.text_input("Search", placeholder="cap, preemption, cache", label_visibility="collapsed", type="search") or ""
-    found = [e for e in runbooks.index() if wanted.lower() in f"{e.slug} {e.code} {e.title} {e.family}".lower()]
+    st.html(words.heading("Runbooks"))
+    wanted = (
+        st.text_input(
+            "Search", placeholder="cap, preemption, cache", label_visibility="collapsed", type="search"
+        )
+        or ""
+    )
+    found = [
+        e for e in runbooks.index() if wanted.lower() in f"{e.slug} {e.code} {e.title} {e.family}".lower()
+    ]
     if not found:
         st.caption("No runbook has these words.")
         return

@@ -20,6 +20,7 @@ PRECEDENCE = (
     "preemption-storm",
     "memory-bound",
     "cap-throttled",
+    "reserved-slot-waste",
     "token-budget-bound",
     "adapter-thrash",
     "rank-imbalance",
@@ -78,6 +79,16 @@ TOLD_APART = {
         "preemption-storm",
         "memory-bound",
     ): "preemptions: with them work is thrown away, without them it only waits",
+    (
+        "kv-budget-thin",
+        "memory-bound",
+    ): "sequences in a full pool: a few mean a thin pool, many mean more load than one replica holds",
+    (
+        "memory-bound",
+        "kv-budget-thin",
+    ): "sequences in a full pool: many mean more load than one replica holds, a few mean a thin pool",
+    ("does-not-fit", "tp-degree-invalid"): "the refusal in the log: it speaks of memory, not of divisibility",
+    ("tp-degree-invalid", "does-not-fit"): "the refusal in the log: it speaks of divisibility, not of memory",
     (
         "prefill-stalls-decode",
         "decode-bound",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.execute.rule import Draft, Support
+from diagnostics.model.findings import confidence_word
 from diagnostics.model.samples import Provenance, Resolution
 
 # A course over time can be sure; two moments or one cannot (the contract caps them at 0.5).
@@ -18,7 +19,6 @@ BY_PROVENANCE = {
 BY_SUPPORT = {Support.RECORDING: 1.0, Support.REPORT: 0.85, Support.SOURCE: 0.6}
 MARGIN_WEIGHT = 0.25
 COVERAGE_WEIGHT = 0.3
-SURE, LIKELY = 0.8, 0.5
 
 _SEEN = {
     Resolution.RANGE: "seen over time",
@@ -56,9 +56,4 @@ def confidence(draft: Draft, support: Support) -> tuple[float, str]:
             else "rests on what was assumed"
         )
     parts.append("far from its threshold" if margin >= 0.5 else "close to its threshold")
-    return round(value, 2), f"{word(value)}: " + ", ".join(p for p in parts if p)
-
-
-def word(value: float) -> str:
-    """Confidence in a word."""
-    return "sure" if value >= SURE else "likely" if value >= LIKELY else "possible"
+    return round(value, 2), f"{confidence_word(value)}: " + ", ".join(p for p in parts if p)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from diagnostics.evaluate.causes import primary, runner_up
-from diagnostics.evaluate.confidence import word
 from diagnostics.execute.facts import Facts
-from diagnostics.model.findings import Finding, Role
+from diagnostics.model.findings import Finding, Role, confidence_word
 from diagnostics.model.report import Regime, Verdict
 
 # Health must have been seen on so much of the replicas' time.
@@ -44,7 +43,7 @@ def _has_outcomes(facts: Facts) -> bool:
 
 def _headline(first: Finding) -> str:
     sentence = first.summary.rstrip(".")
-    sure = word(first.confidence)
+    sure = confidence_word(first.confidence)
     if first.role is Role.SYMPTOM:
         return f"{sentence}; its cause is not established ({sure})."
     step = next((r.action for r in first.remedies if r.when == "now"), "") or next(
@@ -64,6 +63,8 @@ def _healthy(facts: Facts) -> str:
 def _insufficient(facts: Facts, seen: float) -> str:
     if not facts.size:
         return "Nothing known was found in the input, so nothing can be said about the server."
+    if facts.runs and not any(c.observed for c in facts.courses):
+        return _benchmark_only(facts)
     if seen >= HEALTHY_COVERAGE:
         return (
             "No limit was binding in what was seen, but a log shows neither latency nor clients that hang up;"
@@ -72,6 +73,16 @@ def _insufficient(facts: Facts, seen: float) -> str:
     return (
         f"Not enough to judge: whether a limit binds was decided on {seen:.0%} of the time seen;"
         " give a metrics API, or dumps saved every few seconds."
+    )
+
+
+def _benchmark_only(facts: Facts) -> str:
+    """What a benchmark alone can and cannot tell."""
+    count = sum(len(run.steps) for run in facts.runs)
+    which = "The benchmark shows" if count == 1 else f"The {count} benchmark results show"
+    return (
+        f"{which} nothing wrong with the measurement or the load, but only the client's side:"
+        " which limit binds inside the server cannot be told. Give the engine's metrics of the same minutes."
     )
 
 

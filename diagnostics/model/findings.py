@@ -138,3 +138,12 @@ class Finding:
     explains: tuple[str, ...]
     runbook: str
     variant: str | None = None
+
+
+# Confidence from which a finding is called sure, or likely.
+SURE, LIKELY = 0.8, 0.5
+
+
+def confidence_word(value: float) -> str:
+    """Confidence in a word."""
+    return "sure" if value >= SURE else "likely" if value >= LIKELY else "possible"

@@ -1,164 +1,46 @@
-"""The words of a report, card by card: pure functions from the report to frozen texts, for every page and format."""
+"""The words of a report, card by card: pure functions from the report to frozen texts, for every format."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from diagnostics.evaluate.confidence import word
-from diagnostics.model.findings import Evidence, Finding, Remedy, Role, Severity, Window
-from diagnostics.model.report import InputSummary, NotEvaluated, Report, SignalSeries, Status
+from diagnostics.model.findings import Evidence, Finding, Remedy, Role, Severity, Window, confidence_word
+from diagnostics.model.report import (
+    InputSummary,
+    NotEvaluated,
+    Report,
+    SignalSeries,
+    TimeToFirstToken,
+)
+from diagnostics.reports.card_types import (
+    CheckedCard,
+    EvidenceRow,
+    FindingCard,
+    HealthyCard,
+    InputRow,
+    InputsCard,
+    RemedyLine,
+    UncheckedCard,
+    UncheckedRow,
+    VerdictCard,
+)
 from diagnostics.reports.theme import clock, date, duration, format_value, number, percent
 
 _OPENINGS = ("Now: ", "At the next rollout: ", "At the next rollout ")
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictCard:
-    """The first thing to read.
-
-    Attributes:
-        status: the verdict's status.
-        headline: one sentence: what is wrong.
-        what_to_do: one or two sentences; empty where nothing is to be done.
-        runner_up: the second most likely cause and what tells them apart; empty where there is none.
-        confidence: sure, likely or possible; empty without a finding.
-        since: when it began, in words; empty where unknown.
-        coverage: how much of the time was judged, in words.
-        collect_next: commands that would settle what is open.
-    """
-
-    status: Status
-    headline: str
-    what_to_do: str
-    runner_up: str
-    confidence: str
-    since: str
-    coverage: str
-    collect_next: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RemedyLine:
-    """One change: the sentence, and the exact setting to copy where there is one."""
-
-    text: str
-    change: str
-    copy: str
-    restart: bool
-    expected: str
-    risk: str
-    undo: str
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceRow:
-    """One number that decided; every field ready to print."""
-
-    signal: str
-    statistic: str
-    value: str
-    comparison: str
-    threshold: str
-    replica: str
-    provenance: str
-
-
-@dataclass(frozen=True, slots=True)
-class FindingCard:
-    """One finding in words; ``key`` is unique in a report and fit for an anchor."""
-
-    key: str
-    title: str
-    code: str
-    rule: str
-    variant: str
-    severity: Severity
-    role: Role
-    confidence: str
-    confidence_because: str
-    scope: str
-    window: str
-    saw: str
-    why: str
-    impact: str
-    now: tuple[RemedyLine, ...]
-    next_rollout: tuple[RemedyLine, ...]
-    capacity: tuple[RemedyLine, ...]
-    do_not: tuple[str, ...]
-    wrong_if: str
-    verify: tuple[str, ...]
-    runbook: str
-    explains: tuple[str, ...]
-    evidence: tuple[EvidenceRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HealthyCard:
-    """A calm page: one sentence, and how far the limits are. ``headroom`` holds (what, how much)."""
-
-    sentence: str
-    headroom: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedCard:
-    """What was looked at and is fine."""
-
-    title: str
-    rules: tuple[str, ...]
-    suppressed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UncheckedRow:
-    """One rule that could not be asked: why, and how to make it so."""
-
-    rule: str
-    reason: str
-    missing: str
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class UncheckedCard:
-    """What could not be looked at."""
-
-    title: str
-    rows: tuple[UncheckedRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InputRow:
-    """One input: what it is, and what became of it."""
-
-    source: str
-    kind: str
-    engine: str
-    replicas: int
-    samples: str
-    recognised: str
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InputsCard:
-    """Everything that was read. ``used`` inputs told something, ``unused`` ones did not."""
-
-    title: str
-    window: str
-    used: tuple[InputRow, ...]
-    unused: tuple[InputRow, ...]
-
-
 def sentence(text: str) -> str:
     """Text that begins with a capital and ends like a sentence."""
+    text = closed(text)
+    first = text.split(" ", 1)[0]
+    return text[0].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+def closed(text: str) -> str:
+    """Text that ends like a sentence; its beginning may be a name and stays as it is."""
     text = text.strip()
-    if not text:
-        return ""
-    text = text[0].upper() + text[1:] if text[:1].islower() and " " in text else text
-    return text if text[-1] in ".!?:" else text + "."
+    return text if not text or text[-1] in ".!?:" else text + "."
 
 
 def primary(report: Report) -> Finding | None:
@@ -176,16 +58,21 @@ def verdict_card(report: Report) -> VerdictCard:
     if verdict.runner_up:
         apart = f" Told apart by {verdict.told_apart_by}." if verdict.told_apart_by else ""
         runner_up = f"Second most likely: {verdict.runner_up}.{apart}"
-    headline = sentence(verdict.headline)
+    headline = closed(verdict.headline)
     if first is not None:
-        headline = sentence(first.summary)
+        headline = closed(first.summary)
         if first.role is Role.SYMPTOM:
             headline = f"{headline[:-1]}; its cause is not established."
     return VerdictCard(
-        status=verdict.status, headline=headline, what_to_do=_what_to_do(first) if first else "", runner_up=runner_up,
-        confidence=word(first.confidence) if first else "", since=_since(report, first),
-        coverage=f"{percent(verdict.coverage)} of the time seen could be judged", collect_next=report.collect_next,
-    )  # fmt: skip
+        status=verdict.status,
+        headline=headline,
+        what_to_do=_what_to_do(first) if first else "",
+        runner_up=runner_up,
+        confidence=confidence_word(first.confidence) if first else "",
+        since=_since(report, first),
+        coverage=f"{percent(verdict.coverage)} of the time seen could be judged",
+        collect_next=report.collect_next,
+    )
 
 
 def _what_to_do(first: Finding) -> str:
@@ -237,17 +124,38 @@ def finding_cards(report: Report) -> tuple[FindingCard, ...]:
 
 def finding_card(finding: Finding, key: str) -> FindingCard:
     """One finding in words."""
-    because = finding.confidence_because.removeprefix(word(finding.confidence) + ":").strip()
+    because = finding.confidence_because.removeprefix(confidence_word(finding.confidence) + ":").strip()
     return FindingCard(
-        key=key, title=finding.title, code=finding.code, rule=finding.rule, variant=finding.variant or "",
-        severity=finding.severity, role=finding.role, confidence=word(finding.confidence), confidence_because=because,
-        scope=_scope(finding), window=window_sentence(finding.window), saw=sentence(finding.summary),
-        why=sentence(finding.explanation), impact=_impact(finding),
-        now=_remedies(finding, "now"), next_rollout=_remedies(finding, "next-rollout"),
-        capacity=_remedies(finding, "capacity-plan"), do_not=tuple(sentence(d) for d in finding.do_not),
-        wrong_if=sentence(finding.refuted_by), verify=tuple(q.promql for q in finding.verify), runbook=finding.runbook,
-        explains=finding.explains, evidence=tuple(evidence_row(e) for e in finding.evidence),
-    )  # fmt: skip
+        key=key,
+        title=finding.title,
+        code=finding.code,
+        rule=finding.rule,
+        variant=finding.variant or "",
+        severity=finding.severity,
+        role=finding.role,
+        confidence=confidence_word(finding.confidence),
+        confidence_because=because,
+        scope=_scope(finding),
+        window=window_sentence(finding.window),
+        saw=closed(finding.summary),
+        why=sentence(finding.explanation),
+        impact=_impact(finding),
+        now=_remedies(finding, "now"),
+        next_rollout=_remedies(finding, "next-rollout"),
+        capacity=_remedies(finding, "capacity-plan"),
+        do_not=tuple(sentence(d) for d in finding.do_not),
+        wrong_if=sentence(finding.refuted_by),
+        verify=tuple(q.promql for q in finding.verify),
+        runbook=finding.runbook,
+        explains=finding.explains,
+        evidence=tuple(evidence_row(e) for e in finding.evidence),
+    )
+
+
+def without_do_not(text: str) -> str:
+    """A warning without the words that its heading says already."""
+    rest = text.removeprefix("Do not ")
+    return rest[:1].upper() + rest[1:]
 
 
 def _scope(finding: Finding) -> str:
@@ -275,9 +183,14 @@ def _remedies(finding: Finding, when: str) -> tuple[RemedyLine, ...]:
 def remedy_line(remedy: Remedy) -> RemedyLine:
     """One change in words."""
     return RemedyLine(
-        text=sentence(_action(remedy)), change=_change(remedy), copy=_copy(remedy), restart=remedy.restart,
-        expected=remedy.expected, risk=remedy.risk, undo=remedy.undo,
-    )  # fmt: skip
+        text=sentence(_action(remedy).removesuffix("; no restart.")),
+        change=_change(remedy),
+        copy=_copy(remedy),
+        restart=remedy.restart,
+        expected=remedy.expected,
+        risk=remedy.risk,
+        undo=remedy.undo,
+    )
 
 
 def _action(remedy: Remedy) -> str:
@@ -312,11 +225,14 @@ def evidence_row(item: Evidence) -> EvidenceRow:
         return f"{number(value)} times" if factor else format_value(value, item.unit)
 
     return EvidenceRow(
-        signal=item.signal, statistic=item.statistic, value=shown(item.value),
+        signal=item.signal,
+        statistic=item.statistic,
+        value=shown(item.value),
         comparison=item.comparison if item.threshold is not None else "",
         threshold=shown(item.threshold) if item.threshold is not None else "",
-        replica=item.replica, provenance=item.provenance.value,
-    )  # fmt: skip
+        replica=item.replica,
+        provenance=item.provenance.value,
+    )
 
 
 def healthy_card(report: Report, series: Sequence[SignalSeries] = ()) -> HealthyCard | None:
@@ -328,7 +244,7 @@ def healthy_card(report: Report, series: Sequence[SignalSeries] = ()) -> Healthy
     """
     if report.verdict.status != "healthy":
         return None
-    return HealthyCard(sentence(report.verdict.headline), tuple(_headroom(series)))
+    return HealthyCard(closed(report.verdict.headline), tuple(_headroom(series)))
 
 
 def _highest(series: Sequence[SignalSeries], signal: str) -> tuple[float, str] | None:
@@ -347,6 +263,18 @@ def _headroom(series: Sequence[SignalSeries]) -> Iterable[tuple[str, str]]:
         top = _highest(series, signal)
         if top is not None:
             yield what, format_value(top[0], unit) + (f" on {top[1]}" if several and top[0] else "")
+
+
+STAGES = {"gateway": "gateway", "api_server": "API server", "queue": "queue", "prefill": "prefill"}
+
+
+def stage_rows(report: Report) -> tuple[TimeToFirstToken, list[tuple[str, str]]] | None:
+    """The replica with the longest time to first token, and the (key, name) of each stage that it tells."""
+    if not report.time_to_first_token:
+        return None
+    item = max(report.time_to_first_token, key=lambda t: sum((t.during or t.before or {}).values()))
+    told = set(item.before or {}) | set(item.during or {})
+    return item, [(key, name) for key, name in STAGES.items() if key in told]
 
 
 def checked_card(report: Report) -> CheckedCard:
@@ -388,3 +316,33 @@ def _input(entry: InputSummary) -> InputRow:
         entry.recognised,
         entry.warnings,
     )
+
+
+__all__ = [
+    "STAGES",
+    "CheckedCard",
+    "EvidenceRow",
+    "FindingCard",
+    "HealthyCard",
+    "InputRow",
+    "InputsCard",
+    "RemedyLine",
+    "UncheckedCard",
+    "UncheckedRow",
+    "VerdictCard",
+    "checked_card",
+    "closed",
+    "evidence_row",
+    "finding_card",
+    "finding_cards",
+    "healthy_card",
+    "inputs_card",
+    "primary",
+    "remedy_line",
+    "sentence",
+    "stage_rows",
+    "unchecked_card",
+    "verdict_card",
+    "window_sentence",
+    "without_do_not",
+]

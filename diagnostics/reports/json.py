@@ -29,11 +29,13 @@ def as_dict(value: Any, name: str = "") -> Any:
         return {str(k): as_dict(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [as_dict(v) for v in value]
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        return iso(value) if name in _TIMES else value
-    return value
+    return _number(value, name) if isinstance(value, float) else value
+
+
+def _number(value: float, name: str) -> float | str | None:
+    if not math.isfinite(value):
+        return None
+    return iso(value) if name in _TIMES else value
 
 
 def render(report: Report) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from diagnostics.model.report import Regime, ReplicaRegimes
+from diagnostics.reports.escape import terminal
 
 LETTER = {
     Regime.UNSATURATED: "·", Regime.IDLE: "-", Regime.CAP: "C", Regime.KV_MEMORY: "K", Regime.PREEMPTING: "P",
@@ -38,3 +39,27 @@ def span(replicas: tuple[ReplicaRegimes, ...]) -> tuple[float, float] | None:
     if not segments:
         return None
     return min(s.start for s in segments), max(s.end for s in segments)
+
+
+def sickness(replica: ReplicaRegimes) -> tuple[float, str]:
+    """Sort key: the replica that was longest under a limit first."""
+    calm = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
+    return (-sum(s.end - s.start for s in replica.segments if s.regime not in calm), replica.replica)
+
+
+def plain(replicas: tuple[ReplicaRegimes, ...], columns: int, rows: int) -> list[str]:
+    """The ribbon in letters, worst replica first, with a legend; empty where there is no time."""
+    whole = span(replicas)
+    if whole is None:
+        return []
+    shown = sorted(replicas, key=sickness)[:rows]
+    names = [terminal(r.replica)[:24] for r in shown]
+    pad = max(len(n) for n in names)
+    drawn = [cells(r, *whole, max(20, columns - pad - 2)) for r in shown]
+    lines = [
+        f"{name:<{pad}}  " + "".join(LETTER[c] for c in row) for name, row in zip(names, drawn, strict=True)
+    ]
+    if len(replicas) > len(shown):
+        lines.append(f"{'':<{pad}}  and {len(replicas) - len(shown)} more replicas")
+    present = {c for row in drawn for c in row}
+    return [*lines, f"{'':<{pad}}  " + "  ".join(f"{LETTER[r]} {MEANING[r]}" for r in Regime if r in present)]

@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from diagnostics.evaluate.confidence import word
-from diagnostics.model.findings import Evidence, Finding, Remedy, Severity
+from diagnostics.model.findings import Evidence, Finding, Remedy, Severity, confidence_word
 from diagnostics.model.report import Regime, ReplicaRegimes, Report
 from diagnostics.reports import ribbon
 from diagnostics.reports.escape import terminal
@@ -18,10 +17,11 @@ _RIBBON_ROWS = 12
 _BOLD, _DIM, _RED, _YELLOW, _GREEN, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[0m"
 _REGIME_COLOUR = {
     Regime.UNSATURATED: "\x1b[48;5;22m", Regime.IDLE: "\x1b[48;5;238m", Regime.CAP: "\x1b[30;48;5;214m",
-    Regime.KV_MEMORY: "\x1b[30;48;5;166m", Regime.PREEMPTING: "\x1b[30;48;5;175m", Regime.TOKEN_BUDGET: "\x1b[48;5;25m",
-    Regime.QUEUEING: "\x1b[30;48;5;227m", Regime.DOWN: "\x1b[30;48;5;231m", Regime.UNDECIDED: "",
+    Regime.KV_MEMORY: "\x1b[30;48;5;166m", Regime.PREEMPTING: "\x1b[30;48;5;175m",
+    Regime.TOKEN_BUDGET: "\x1b[48;5;25m", Regime.QUEUEING: "\x1b[30;48;5;227m",
+    Regime.DOWN: "\x1b[30;48;5;231m", Regime.UNDECIDED: "",
 }  # fmt: skip
-_WHEN = {"now": "now", "next-rollout": "next rollout", "capacity-plan": "capacity"}
+_WHEN = {"now": "now", "next-rollout": "rollout", "capacity-plan": "capacity"}
 
 
 class _Paint:
@@ -125,7 +125,7 @@ def _finding(finding: Finding, paint: _Paint, columns: int) -> Iterator[str]:
     variant = f"/{finding.variant}" if finding.variant else ""
     yield paint(
         f"{finding.rule}{variant}  {finding.severity.value} {finding.role.value}  "
-        f"{word(finding.confidence)} ({finding.confidence:.2f})", _BOLD, tint,
+        f"{confidence_word(finding.confidence)} ({finding.confidence:.2f})", _BOLD, tint,
     )  # fmt: skip
     yield from _wrap(finding.title + ".", columns, "  ")
     yield from _wrap("saw      " + finding.summary + ".", columns, "           ", "  ")
@@ -145,7 +145,8 @@ def _finding(finding: Finding, paint: _Paint, columns: int) -> Iterator[str]:
 def evidence_line(item: Evidence) -> str:
     """One piece of evidence as a line."""
     limit = f" {item.comparison} {item.threshold:.4g}" if item.threshold is not None else ""
-    return f"{item.signal}, {item.statistic}: {item.value:.4g}{limit} {item.unit} [{item.replica}, {item.provenance.value}]"
+    known = f"[{item.replica}, {item.provenance.value}]"
+    return f"{item.signal}, {item.statistic}: {item.value:.4g}{limit} {item.unit} {known}"
 
 
 def remedy_line(remedy: Remedy) -> str:

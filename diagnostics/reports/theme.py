@@ -138,7 +138,7 @@ def number(value: float) -> str:
         return "unknown"
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
-    return f"{value:.2g}" if abs(value) < 10 else f"{value:.1f}"
+    return f"{value:.2g}" if abs(value) < 10 else f"{value:.3g}"
 
 
 def duration(seconds: float) -> str:

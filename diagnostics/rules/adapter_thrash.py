@@ -29,7 +29,8 @@ HELD_SHARE = 0.5
 QUEUE_SHARE = 0.5
 # s; waits shorter than this are no trouble to anybody.
 MIN_QUEUE_SECONDS = 0.2
-MIN_SCRAPES = 8.0
+# Scrapes in a stretch; fewer are a chance.
+MIN_SCRAPES = 4
 
 
 def evaluate(facts: Facts) -> Outcome:
@@ -38,29 +39,21 @@ def evaluate(facts: Facts) -> Outcome:
     lora = ~np.isnan(limit)
     if not lora.any():
         return Passed()
-    deferred, waiting = facts.column("waiting_deferred", Stat.MEAN), facts.column("waiting", Stat.MEAN)
     marked = facts.has("waiting_deferred") & (facts.engine == "vllm")
     spare = ~(facts.column("kv_usage", Stat.P90) >= KV_SPARE)
-    held = marked & (deferred >= HELD_MEAN) & (deferred >= HELD_SHARE * waiting) & spare & lora
-    enough = facts.is_range() & (facts.column("waiting", Stat.COUNT) >= MIN_SCRAPES)
-    hit = np.flatnonzero(held & enough)
-    if not len(hit):
-        pool = facts.column("lora_slots_used", Stat.P50) >= facts.column("lora_max", Stat.MAX)
-        hit = np.flatnonzero(pool & spare & (facts.share(Regime.QUEUEING) >= words.MIN_STRETCH_SHARE))
-    if len(hit):
-        return Fired((_draft(facts, tuple(hit.tolist()), limit, Resolution.RANGE),))
-    dumps = facts.is_thin() | ~enough
-    few = (
-        lora
-        & spare
-        & marked
-        & dumps
-        & _slow(facts)
-        & (deferred >= HELD_SHARE * waiting)
-        & (adapters.in_use(facts) > limit)
-    )
+    held = adapters.held_back(facts, HELD_MEAN, HELD_SHARE)
+    hit = {i: h for i, h in enumerate(held) if h and marked[i] and lora[i] and _matters(facts, i, h)}
+    if hit:
+        return Fired((_draft(facts, tuple(hit), limit, hit),))
+    full = facts.column("lora_slots_used", Stat.P50) >= facts.column("lora_max", Stat.MAX)
+    pool = np.flatnonzero(full & spare & (facts.share(Regime.QUEUEING) >= words.MIN_STRETCH_SHARE))
+    if len(pool):
+        return Fired((_draft(facts, tuple(pool.tolist()), limit, {}),))
+    deferred, waiting = facts.column("waiting_deferred", Stat.MEAN), facts.column("waiting", Stat.MEAN)
+    few = lora & spare & marked & _slow(facts) & (deferred >= HELD_SHARE * waiting)
+    few &= facts.is_thin() & (adapters.in_use(facts) > limit)
     if few.any():
-        return Fired((_draft(facts, tuple(np.flatnonzero(few).tolist()), limit, Resolution.PAIR),))
+        return Fired((_draft(facts, tuple(np.flatnonzero(few).tolist()), limit, {}),))
     if not marked[lora].all() and not facts.has("lora_slots_used").any():
         return Unanswered(
             Reason.NOT_EXPORTED_BY_ENGINE, ("waiting_deferred",),
@@ -69,18 +62,39 @@ def evaluate(facts: Facts) -> Outcome:
     return Passed()
 
 
+def _matters(facts: Facts, i: int, held: adapters.Held) -> bool:
+    """Whether a stretch lasted, was seen often enough, and had a cache with room."""
+    if not facts.is_range()[i] or held.scrapes < MIN_SCRAPES or held.kv >= KV_SPARE:
+        return False
+    return words.matters(held.end - held.start, facts.courses[i].observed)
+
+
 def _slow(facts: Facts) -> Mask:
     """Replicas whose requests spend most of their time to first token waiting for the first schedule."""
     queue, total = facts.hist_mean("queue_time"), facts.hist_mean("ttft")
     return np.asarray((queue >= MIN_QUEUE_SECONDS) & (queue >= QUEUE_SHARE * total))
 
 
-def _draft(facts: Facts, hit: tuple[int, ...], limit: Array, resolution: Resolution) -> Draft:
+def _draft(facts: Facts, hit: tuple[int, ...], limit: Array, stretches: dict[int, adapters.Held]) -> Draft:
     deferred = Request("waiting_deferred", Stat.MEAN)
-    worst = max(hit, key=lambda i: float(np.nan_to_num(facts.ask(deferred)[i])))
-    held, used = float(facts.ask(deferred)[worst]), float(adapters.in_use(facts)[worst])
+    mean = facts.ask(deferred)
+    worst = max(hit, key=lambda i: stretches[i].mean if i in stretches else float(np.nan_to_num(mean[i])))
+    stretch = stretches.get(worst)
+    held, used = stretch.mean if stretch else float(mean[worst]), float(adapters.in_use(facts)[worst])
+    name = facts.entities[worst].label
     queue = facts.hist_mean("queue_time")[worst]
-    pool = bool(np.isnan(held) or facts.engine != "vllm")
+    pool = facts.engine != "vllm"
+    resolution = Resolution.RANGE if stretch or pool else Resolution.PAIR
+    observed = facts.courses[worst].observed
+    window = (
+        Window(
+            stretch.start,
+            stretch.end,
+            min(1.0, (stretch.end - stretch.start) / observed) if observed else None,
+        )
+        if stretch
+        else Window(facts.observed.start, facts.observed.end, None)
+    )
     known = facts.setting(worst, *adapters.MAX_NAMES)
     source = known.where if known else "the engine's default" if not pool else "the engine's metrics"
     turns = f"{words.number(used)} adapters took turns in it. " if used else ""
@@ -93,8 +107,7 @@ def _draft(facts: Facts, hit: tuple[int, ...], limit: Array, resolution: Resolut
         severity=Severity.WARNING,
         role=Role.CAUSE,
         replicas=hit,
-        window=Window(facts.observed.start, facts.observed.end, 1.0 if resolution is Resolution.RANGE else
-                      None),
+        window=window,
         summary=(
             f"Requests wait for their LoRA adapter on {words.replicas(facts, hit)}: {what}, while seats and "
             "KV cache are free"
@@ -107,14 +120,14 @@ def _draft(facts: Facts, hit: tuple[int, ...], limit: Array, resolution: Resolut
             "replica, so each replica swaps all the time."
         ),
         evidence=(
-            *((facts.evidence(worst, deferred, ">=", HELD_MEAN),) if not pool and resolution is
-              Resolution.RANGE else ()),
+            *((Evidence("waiting_deferred", "mean in the stretch", round(held, 2), "requests", ">=", HELD_MEAN,
+                        name, Provenance.MEASURED),) if stretch else ()),
             *((facts.evidence(worst, Request("queue_time", Stat.HIST_MEAN), ">=", MIN_QUEUE_SECONDS),) if
               queue > 0 else ()),
             *((facts.evidence(worst, Request("lora_slots_used", Stat.P50), ">=", float(limit[worst]),
                               Provenance.INFERRED),) if pool else ()),
             Evidence("lora_max", "adapters in one batch", float(limit[worst]), "adapters", "<" if used else
-                     "=", used or None, facts.entities[worst].label, Provenance.CONFIGURED),
+                     "=", used or None, name, Provenance.CONFIGURED),
         ),
         chart=ChartHint(("waiting_deferred", "waiting", "running", "kv_usage"), {"kv_usage": KV_SPARE}),
         impact=Impact("first tokens come late, most of all for rare adapters", None if np.isnan(queue) else

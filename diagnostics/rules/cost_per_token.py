@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.capacity.cost import usd_per_million
-from diagnostics.execute import deployment, words
+from diagnostics.execute import bench_cost, deployment, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -27,6 +27,8 @@ _FULL = (Regime.CAP, Regime.KV_MEMORY, Regime.TOKEN_BUDGET, Regime.QUEUEING)
 
 def evaluate(facts: Facts) -> Outcome:
     """State the cost where a price is known and tokens were counted."""
+    if facts.runs and not facts.has("generation_tokens").any():
+        return bench_cost.outcome(facts)
     price = _price(facts)
     if price is None:
         return Unanswered(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.engines import flags
-from diagnostics.execute import peers, speculation, words
+from diagnostics.execute import bench, bench_ab, peers, speculation, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Support, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -28,6 +28,11 @@ NO_WIN = 0.9
 # Share of a step's time spent drafting. Source: half a step for drafts must be paid by half a token more a
 # round.
 OVERHEAD = 0.5
+# What the engine's half needs; a benchmark can answer without it.
+NEEDS = (
+    Need(("spec_draft_tokens", "spec_accept_length"), how_to_get="speculation is off, or its metrics are "
+         "not here"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,11 @@ class Cost:
 
 
 def evaluate(facts: Facts) -> Outcome:
+    """Judge the engine's own record; an A/B pair of benchmark runs answers where that is not there."""
+    return bench.either(facts, NEEDS, _from_engine, bench_ab.drafter_cost)
+
+
+def _from_engine(facts: Facts) -> Outcome:
     """Judge replicas whose drafts are accepted, where the cost or a baseline is known."""
     numbers = speculation.read(facts)
     good = np.flatnonzero(numbers.enough & (numbers.length >= LOW_LENGTH))
@@ -131,10 +141,7 @@ RULE = Rule(
     title="Drafts are accepted but the drafter costs more than it saves",
     family="speculation",
     concepts=("S17",),
-    needs=(
-        Need(("spec_draft_tokens", "spec_accept_length"), how_to_get="speculation is off, or its metrics are "
-             "not here"),
-    ),
+    needs=(),
     evaluate=evaluate,
     support=Support.SOURCE,
     full=Resolution.PAIR,

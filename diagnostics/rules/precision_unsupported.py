@@ -27,16 +27,18 @@ _SHOWN = {"fp8": "FP8", "fp4": "FP4", "bf16": "bfloat16"}
 def evaluate(facts: Facts) -> Outcome:
     """Hold the format that is asked for against the GPU; the log only says what became of it."""
     warned = deployment.events(facts, *_WARNINGS)
-    looked = False
+    looked, serves = False, deployment.serves(facts)
     for i in deployment.members(facts, warned) if warned else range(facts.size):
         wanted, rows = _wanted(facts, i, warned=bool(warned)), deployment.gpus(facts, i)
         if wanted is None:
             looked = looked or deployment.has_whole_configuration(facts, i)
             continue
         support = {gpu.supports(wanted) for gpu in rows}
-        if support == {False}:
-            return Fired((_draft(facts, i, wanted, rows, weight_only=bool(warned) and wanted != "bf16"),))
-        if support == {True}:
+        if support == {False} and not (serves and wanted == "bf16"):
+            return Fired(
+                (_draft(facts, i, wanted, rows, weight_only=(bool(warned) or serves) and wanted != "bf16"),)
+            )
+        if support & {True, False}:
             looked = True
         elif warned:
             return Fired((_draft(facts, i, wanted, (), weight_only=True),))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.engines import flags
-from diagnostics.execute import peers, speculation, words
+from diagnostics.execute import bench, bench_ab, peers, speculation, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Support, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -29,6 +29,11 @@ LARGE_BATCH = 32.0
 # Tokens a second with speculation by those without, at the same batch; above it speculation pays (noise is
 # 0.1).
 NO_GAIN = 1.0
+# What the engine's half needs; a benchmark can answer without it.
+NEEDS = (
+    Need(("spec_draft_tokens",), how_to_get="speculation is off, or its counters are not here"),
+    Need(("running",)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,11 @@ class Batch:
 
 
 def evaluate(facts: Facts) -> Outcome:
+    """Judge the engine's own record; an A/B pair of benchmark runs answers where that is not there."""
+    return bench.either(facts, NEEDS, _from_engine, bench_ab.speculation_at_load)
+
+
+def _from_engine(facts: Facts) -> Outcome:
     """Fire from a pair of replicas, or remark on steps far above the ridge."""
     numbers = speculation.read(facts)
     drafting = np.flatnonzero(numbers.enough & (numbers.drafted > 0))
@@ -146,10 +156,7 @@ RULE = Rule(
     title="Speculation runs while the batch is already compute-bound",
     family="speculation",
     concepts=("S08", "S17"),
-    needs=(
-        Need(("spec_draft_tokens",), how_to_get="speculation is off, or its counters are not here"),
-        Need(("running",)),
-    ),
+    needs=(),
     evaluate=evaluate,
     support=Support.SOURCE,
     full=Resolution.PAIR,

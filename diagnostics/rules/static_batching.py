@@ -69,7 +69,7 @@ def waves(course: courses.Course) -> Waves | None:
     falling = np.append(np.diff(running) < 0, False) & (running < HIGH * top)
     empty = float((half_empty & held).mean())
     spare = not np.nanmax(np.append(course.kv[half_empty & held], 0.0)) >= KV_SPARE
-    closed = bool(falling.any()) and float(held[falling].mean()) >= WAITING_SHARE
+    closed = not falling.any() or float(held[falling].mean()) >= WAITING_SHARE
     if count < MIN_WAVES or empty < EMPTY_SHARE or not spare or not closed:
         return None
     low = half_empty & held

@@ -25,6 +25,8 @@ from diagnostics.model.samples import Provenance, Resolution
 SLOW_STEP = 3.0
 # requests; with more in the batch, KV reads and compute add to a step.
 LIGHT_LOAD = 2.0
+# GPUs that share a link inside one host; larger domains span hosts.
+ONE_HOST = 8
 
 
 def evaluate(facts: Facts) -> Outcome:
@@ -50,13 +52,12 @@ def evaluate(facts: Facts) -> Outcome:
 
 
 def _crosses_hosts(facts: Facts, i: int, tp: int | None) -> bool:
-    """Whether one tensor-parallel group is spread over several hosts."""
+    """Whether one tensor-parallel group is spread over hosts that share no fast domain."""
     hosts, stages = facts.number(i, "nnodes"), deployment.degree(facts, i, deployment.PP_NAMES) or 1
+    if tp is None or hosts is None or hosts <= stages:
+        return False
     rows = deployment.gpus(facts, i)
-    within = (
-        bool(rows) and tp is not None and all(tp <= gpu.fast_domain and gpu.fast_domain > 8 for gpu in rows)
-    )
-    return tp is not None and hosts is not None and hosts > stages and tp * stages >= hosts > 1 and not within
+    return not (rows and all(gpu.fast_domain > ONE_HOST and tp <= gpu.fast_domain for gpu in rows))
 
 
 def _step(facts: Facts, i: int, tp: int | None) -> tuple[float, float] | None:
@@ -130,7 +131,7 @@ def _remedies(facts: Facts, i: int, tp: int | None) -> tuple[Remedy, ...]:
     degree, stages = (
         flags.flag_for(facts.engine, facts.version, p) for p in ("tensor-parallel", "pipeline-parallel")
     )
-    fewer = str(tp // 2) if tp and tp >= 4 else None
+    fewer = str(tp // 2) if tp and tp > 1 else None
     return (
         Remedy("Now: route latency-critical traffic to replicas inside an NVLink domain; measure this one at "
                "half the degree.", "now",
@@ -157,5 +158,6 @@ RULE = Rule(
     thresholds={
         "step by weight-reading time": (SLOW_STEP, "ratio"),
         "running at light load": (LIGHT_LOAD, "requests"),
+        "GPUs of one host": (float(ONE_HOST), "GPUs"),
     },
 )

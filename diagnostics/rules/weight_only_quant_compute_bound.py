@@ -13,7 +13,7 @@ from diagnostics.capacity.checks import CapacityError
 from diagnostics.capacity.hardware import match_gpus
 from diagnostics.capacity.roofline import crossing_batch
 from diagnostics.engines import flags
-from diagnostics.execute import words
+from diagnostics.execute import bench, bench_ab, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Support, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -28,9 +28,19 @@ FORMATS = ("awq", "gptq", "w4a16", "autoround", "auto-round", "auto_round", "squ
 FOUR_BIT, SIXTEEN_BIT = 0.5, 2.0
 # Sequences, where the card is not known: the largest 16-bit figure of common cards is the L4's.
 UNKNOWN_CARD = 403.0
+# What the engine's half needs; a benchmark can answer without it.
+NEEDS = (
+    Need(("quantization",), how_to_get="give the start-up log or the launch command"),
+    Need(("running",)),
+)
 
 
 def evaluate(facts: Facts) -> Outcome:
+    """Judge the engine's own record; an A/B pair of benchmark runs answers where that is not there."""
+    return bench.either(facts, NEEDS, _from_engine, bench_ab.weight_only)
+
+
+def _from_engine(facts: Facts) -> Outcome:
     """Hold the running batch against the card's turning point."""
     quantized = [
         i for i in range(facts.size) if (s := facts.setting(i, "quantization")) and _is_weight_only(s.value)
@@ -137,10 +147,7 @@ RULE = Rule(
     title="Weight-only 4-bit at a batch where the server is compute-bound",
     family="quantization",
     concepts=("S08",),
-    needs=(
-        Need(("quantization",), how_to_get="give the start-up log or the launch command"),
-        Need(("running",)),
-    ),
+    needs=(),
     evaluate=evaluate,
     support=Support.REPORT,
     full=Resolution.PAIR,

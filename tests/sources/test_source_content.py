@@ -50,14 +50,18 @@ def test_broken_gzip_is_refused() -> None:
     assert "cut or broken" in _refused(bytes(data))
 
 
-@pytest.mark.parametrize("data", [b"", b"\n\n  \r\n", gzip.compress(b"")], ids=["nothing", "blank", "compressed nothing"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\n\n  \r\n", gzip.compress(b"")], ids=["nothing", "blank", "compressed nothing"]
+)
 def test_empty_is_refused(data: bytes) -> None:
     """An empty file says nothing, and that is said."""
     assert "empty" in _refused(data)
 
 
 @pytest.mark.parametrize(
-    "data", [bytes(range(256)) * 40, b"\x7fELF" + b"\0" * 400, gzip.compress(b"\0\1\2" * 400)], ids=["bytes", "ELF", "compressed"]
+    "data",
+    [bytes(range(256)) * 40, b"\x7fELF" + b"\0" * 400, gzip.compress(b"\0\1\2" * 400)],
+    ids=["bytes", "ELF", "compressed"],
 )
 def test_binary_is_refused(data: bytes) -> None:
     """What is no text is not searched for metrics."""
@@ -65,7 +69,9 @@ def test_binary_is_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [b"<!DOCTYPE html><html><body>Sign in</body></html>", b"\n  <html>\n<head></head></html>"], ids=["doctype", "html"]
+    "page",
+    [b"<!DOCTYPE html><html><body>Sign in</body></html>", b"\n  <html>\n<head></head></html>"],
+    ids=["doctype", "html"],
 )
 def test_a_web_page_is_refused(page: bytes) -> None:
     """A login page in place of metrics is named, with what may stand in the way."""
@@ -108,7 +114,10 @@ def test_only_a_part_of_its_own_tells_replicas_apart(name: str, suffix: str) -> 
     assert _content(b"", name).suffix == suffix
 
 
-@pytest.mark.parametrize(("data", "expected"), [(b"\x1b[32mINFO\x1b[0m up\n" * 9, False), ("größer\n".encode(), False), (b"", False)])
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [(b"\x1b[32mINFO\x1b[0m up\n" * 9, False), ("größer\n".encode(), False), (b"", False)],
+)
 def test_colours_and_umlauts_are_text(data: bytes, expected: bool) -> None:
     """A log with terminal colours is no binary file."""
     assert is_binary(data) is expected

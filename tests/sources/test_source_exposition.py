@@ -29,7 +29,7 @@ def _points(capture: Capture) -> list[tuple[str, float, float]]:
 @pytest.mark.parametrize(
     ("written", "label"),
     [
-        (r'a\"b', 'a"b'),
+        (r"a\"b", 'a"b'),
         (r"a\\b", "a\\b"),
         (r"a\nb", "a\nb"),
         (r"a\\nb", r"a\nb"),
@@ -49,7 +49,9 @@ def test_labels_keep_every_character(written: str, label: str) -> None:
 def test_exemplars_are_left_out() -> None:
     """The text behind a sample of OpenMetrics is no time and no value, also with braces of its own."""
     head = 'vllm:time_to_first_token_seconds_bucket{engine="0",le="0.1"}'
-    capture = _read(f'{head} 7 # {{trace_id="a}}b"}} 0.05 1760000000.1', f'{head} 8 1760000005.0 # {{trace_id="c"}} 0.06')
+    capture = _read(
+        f'{head} 7 # {{trace_id="a}}b"}} 0.05 1760000000.1', f'{head} 8 1760000005.0 # {{trace_id="c"}} 0.06'
+    )
     assert capture.series[0].labels == {"engine": "0", "le": "0.1"}
     values = [(t, v) for _, t, v in _points(capture)]
     assert math.isnan(values[0][0])
@@ -73,7 +75,8 @@ def test_without_times_it_is_a_dump() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "value"), [("+Inf", math.inf), ("-Inf", -math.inf), ("1e3", 1000.0), ("4.5E-2", 0.045), ("0", 0.0)]
+    ("written", "value"),
+    [("+Inf", math.inf), ("-Inf", -math.inf), ("1e3", 1000.0), ("4.5E-2", 0.045), ("0", 0.0)],
 )
 def test_numbers_in_every_spelling(written: str, value: float) -> None:
     """Infinite and exponential numbers are numbers."""
@@ -87,13 +90,15 @@ def test_nan_stays_nan() -> None:
 
 def test_windows_line_ends_and_spaces_are_no_part_of_a_value() -> None:
     """A page saved on another system reads the same."""
-    text = f"# TYPE {RUNNING} gauge\r\n{RUNNING}{{engine=\"0\"}}   4 \r\n\r\n"
+    text = f'# TYPE {RUNNING} gauge\r\n{RUNNING}{{engine="0"}}   4 \r\n\r\n'
     assert [v for _, _, v in _points(_read(*text.split("\n")))] == [4.0]
 
 
 def test_a_cut_last_line_is_named_and_the_rest_is_kept() -> None:
     """A copy that ends in the middle of a line loses that line only."""
-    capture = _read(f'{RUNNING}{{engine="0"}} 4', 'vllm:kv_cache_usage_perc{engine="0"} 0.5', 'vllm:num_requests_wai{eng')
+    capture = _read(
+        f'{RUNNING}{{engine="0"}} 4', 'vllm:kv_cache_usage_perc{engine="0"} 0.5', "vllm:num_requests_wai{eng"
+    )
     assert [(n, v) for n, _, v in _points(capture)] == [(RUNNING, 4.0), ("vllm:kv_cache_usage_perc", 0.5)]
 
 
@@ -127,7 +132,9 @@ def test_unknown_families_are_counted_once_each() -> None:
 
 def test_labels_of_the_cache_become_settings() -> None:
     """vLLM says its KV cache size in the labels of an info metric."""
-    capture = _read('vllm:cache_config_info{engine="0",block_size="32",num_gpu_blocks="2730",cache_dtype="None"} 1.0')
+    capture = _read(
+        'vllm:cache_config_info{engine="0",block_size="32",num_gpu_blocks="2730",cache_dtype="None"} 1.0'
+    )
     assert {(s.name, s.value) for s in capture.settings} == {("block_size", "32"), ("num_gpu_blocks", "2730")}
     assert all(s.labels == {"engine": "0"} for s in capture.settings)
 

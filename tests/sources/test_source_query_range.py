@@ -32,7 +32,9 @@ def test_points_become_times_and_values() -> None:
     assert capture.values.tolist() == [3.0, 4.5]
 
 
-@pytest.mark.parametrize(("text", "value"), [("+Inf", math.inf), ("-Inf", -math.inf), ("NaN", math.nan), ("1e-7", 1e-7)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("+Inf", math.inf), ("-Inf", -math.inf), ("NaN", math.nan), ("1e-7", 1e-7)]
+)
 def test_numbers_that_json_does_not_know(text: str, value: float) -> None:
     """NaN and infinity come as words, also beside ordinary numbers."""
     _, points = decode("saved", _answer([[1.0, "2"], [2.0, text]]))[0]
@@ -42,7 +44,10 @@ def test_numbers_that_json_does_not_know(text: str, value: float) -> None:
 
 def test_an_instant_answer_has_one_point_a_series() -> None:
     """The answer of ``query`` holds ``value`` in place of ``values``."""
-    raw = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": LABELS, "value": [5.0, "7"]}]}}
+    raw = {
+        "status": "success",
+        "data": {"resultType": "vector", "result": [{"metric": LABELS, "value": [5.0, "7"]}]},
+    }
     assert decode("saved", json.dumps(raw).encode())[0][1].tolist() == [[5.0, 7.0]]
 
 
@@ -77,7 +82,10 @@ def test_an_empty_answer_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"}', "parse error at char 3"),
+        (
+            b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"}',
+            "parse error at char 3",
+        ),
         (_answer([[1.0, "2"]])[:-30], "cut or broken"),
         (b'{"status":"success","data":{"result":[{"metric":{"__name__":"up"},"values":[[1,"x"]]}]}}', ""),
         (b'{"status":"success","data":{"result":"no list"}}', "expected a query_range answer"),

@@ -17,9 +17,7 @@ def label_text(labels: dict[str, str]) -> str:
     """Labels as the text format writes them."""
     if not labels:
         return ""
-    escaped = {
-        k: v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for k, v in labels.items()
-    }
+    escaped = {k: v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for k, v in labels.items()}
     return "{" + ",".join(f'{k}="{v}"' for k, v in escaped.items()) + "}"
 
 

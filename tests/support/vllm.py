@@ -27,7 +27,12 @@ def counter(per_scrape: Course, n: int, start: float = 0.0) -> list[Value]:
     return list(itertools.accumulate(grown, initial=start))
 
 
-def add_vllm(  # noqa: PLR0913  one keyword a signal, all with a healthy default
+def start_of(instance: str) -> float:
+    """When the process behind an address started: an hour before the recording, each at a moment of its own."""
+    return START - 3600 - 7.25 * sum(instance.encode())
+
+
+def add_vllm(
     recording: Recording,
     n: int = 61,
     *,
@@ -52,7 +57,7 @@ def add_vllm(  # noqa: PLR0913  one keyword a signal, all with a healthy default
     itl: dict[str, float] | None = None,
     itl_sum: float = 3.0,
     up: Course = 1,
-    process_start: Course = START - 3600,
+    process_start: Course | None = None,
 ) -> Recording:
     """Add one scheduler of a vLLM server.
 
@@ -87,7 +92,9 @@ def add_vllm(  # noqa: PLR0913  one keyword a signal, all with a healthy default
     ):
         total(f"{name}_count", count)
         total(f"{name}_sum", [mean * float(v or 0) for v in course(count, n)])
-    both = [float(a or 0) + float(b or 0) for a, b in zip(course(prompts, n), course(generated, n), strict=True)]
+    both = [
+        float(a or 0) + float(b or 0) for a, b in zip(course(prompts, n), course(generated, n), strict=True)
+    ]
     total("iteration_tokens_total_count", engine_steps)
     total("iteration_tokens_total_sum", both if step_tokens is None else step_tokens)
     for le, count in (itl or {"0.025": 200, "0.05": 295, "0.1": 300, "+Inf": 300}).items():
@@ -96,7 +103,11 @@ def add_vllm(  # noqa: PLR0913  one keyword a signal, all with a healthy default
     total("inter_token_latency_seconds_sum", itl_sum)
     if engine == "0":
         recording.add("up", course(up, n), **target)
-        recording.add("process_start_time_seconds", course(process_start, n), **target)
+        recording.add(
+            "process_start_time_seconds",
+            course(start_of(instance) if process_start is None else process_start, n),
+            **target,
+        )
     return recording
 
 

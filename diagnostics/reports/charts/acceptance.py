@@ -20,19 +20,27 @@ def acceptance_figure(finding: Finding, theme: Theme) -> Any | None:
         return None
     made = figure(theme, 210)
     made.add_bar(
-        x=[str(i + 1) for i in range(len(rates))], y=rates, text=[percent(r) for r in rates], textposition="outside",
-        textfont={"color": theme.ink, "size": 12}, cliponaxis=False, marker={"color": theme.strong},
+        x=[str(i + 1) for i in range(len(rates))],
+        y=rates,
+        text=[percent(r) for r in rates],
+        textposition="outside",
+        textfont={"color": theme.ink, "size": 12},
+        cliponaxis=False,
+        marker={"color": theme.strong},
         hovertemplate="position %{x}: %{text} accepted<extra></extra>",
-    )  # fmt: skip
-    made.update_xaxes(type="category", title={"text": "position in the draft", "standoff": 4})
+    )
+    made.update_xaxes(
+        type="category", fixedrange=True, title={"text": "position in the draft", "standoff": 4}
+    )
     made.update_yaxes(range=[0, 1.08], tickformat=".0%", title={"text": "accepted", "standoff": 4})
     limit = next((e.threshold for e in finding.evidence if "position" in e.statistic and e.threshold), None)
     if limit is not None:
         made.add_hline(
-            y=limit, line={"color": theme.ink, "width": 1.2, "dash": "dash"},
+            y=limit,
+            line={"color": theme.ink, "width": 1.2, "dash": "dash"},
             annotation={"text": f"pays above {percent(limit)}", "font": {"color": theme.ink, "size": 12}},
-        )  # fmt: skip
-    made.update_layout(bargap=0.45, margin={"r": 24, "b": 44})
+        )
+    made.update_layout(bargap=0.45, margin={"r": 24, "b": 50})
     return made
 
 

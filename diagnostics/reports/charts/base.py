@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,9 +30,19 @@ _SHORT = 15 * 60.0
 # A stretch that covers nearly everything is not shaded: there is nothing to tell it from.
 _WHOLE = 0.97
 CLEAR = "rgba(0,0,0,0)"
+# A line of names; clicking on one would hide what the page speaks of.
+LEGEND: dict[str, Any] = {
+    "orientation": "h",
+    "x": 0,
+    "yanchor": "bottom",
+    "font": {"size": 12},
+    "itemclick": False,
+    "itemdoubleclick": False,
+    "traceorder": "normal",
+}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Line:
     """One line of a chart: times as milliseconds, gaps as NaN."""
 
@@ -71,6 +82,15 @@ def label(text: str, limit: int = 28) -> str:
     return escape.markup(plain)
 
 
+def short_names(names: Sequence[str], limit: int) -> dict[str, str]:
+    """A label for each name; where names are too long, the port or domain that all share is left out."""
+    backwards = [n[::-1] for n in names] if len(set(names)) > 1 else []
+    shared = os.path.commonprefix(backwards)[::-1]  # noqa: RUF071  letter by letter is what is meant
+    cut = min((i for i in (shared.find("."), shared.find(":")) if i >= 0), default=len(shared))
+    tail = len(shared) - cut
+    return {n: label(n[: len(n) - tail] if tail and len(n) > limit else n, limit) for n in names}
+
+
 def worst_first(report: Report) -> list[str]:
     """Names of the replicas, the one that was longest under a limit first."""
     calm = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
@@ -99,16 +119,29 @@ def style(made: Any, theme: Theme, height: int, **layout: Any) -> None:
     """Give a figure the theme's type and colours."""
     made.update_layout(
         template="none", height=height, autosize=True, paper_bgcolor=CLEAR, plot_bgcolor=CLEAR,
-        showlegend=False, dragmode=False, font={"family": FONT, "size": 12, "color": theme.muted},
+        showlegend=False, dragmode="zoom", font={"family": FONT, "size": 12, "color": theme.muted},
         margin={"l": LEFT, "r": RIGHT, "t": 14, "b": 34},
         hoverlabel={"bgcolor": theme.panel, "bordercolor": theme.line,
                     "font": {"color": theme.ink, "family": FONT}},
         **layout,
     )  # fmt: skip
     made.update_xaxes(
-        showgrid=False, zeroline=False, linecolor=theme.line, tickcolor=theme.line, ticks="outside", ticklen=4
+        showgrid=False,
+        zeroline=False,
+        linecolor=theme.line,
+        tickcolor=theme.line,
+        ticks="outside",
+        ticklen=4,
+        title_font_size=12,
     )
-    made.update_yaxes(gridcolor=theme.line, zeroline=False, rangemode="tozero", nticks=4, automargin=True)
+    made.update_yaxes(
+        gridcolor=theme.line,
+        zeroline=False,
+        rangemode="tozero",
+        nticks=4,
+        title_font_size=12,
+        fixedrange=True,
+    )
 
 
 def time_axis(made: Any, report: Report, theme: Theme) -> None:
@@ -117,7 +150,9 @@ def time_axis(made: Any, report: Report, theme: Theme) -> None:
     if window.start is not None and window.end is not None and window.end > window.start:
         span = {"range": [window.start * 1000, window.end * 1000]}
         form = "%H:%M:%S" if window.end - window.start < _SHORT else "%H:%M"
-    made.update_xaxes(type="date", tickformat=form, hoverformat="%H:%M:%S UTC", nticks=7, **span)
+    made.update_xaxes(type="date", tickformat=form, hoverformat="%H:%M:%S UTC", nticks=7, tickangle=0, **span)
+    # Whoever shows several figures can keep their time axes together.
+    made.update_layout(meta={"time": True})
     made.add_annotation(
         text="UTC", xref="paper", yref="paper", x=1, y=0, xanchor="left", yanchor="top", xshift=30, yshift=-6,
         showarrow=False, font={"size": 12, "color": theme.muted},

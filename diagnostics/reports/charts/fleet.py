@@ -1,6 +1,7 @@
 """The replicas of a fleet side by side: one row a measure, one dot a replica.
 
-All rows share one axis, multiples of the fleet's mean: equal requests are a narrow row, unequal work a wide one.
+All rows share one axis, multiples of the fleet's mean: equal requests are a narrow row, unequal work a wide
+one.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from diagnostics.model.report import Diagnosis
-from diagnostics.reports.charts.base import figure, label, worst_first
+from diagnostics.reports.charts.base import figure, label, short_names, worst_first
 from diagnostics.reports.theme import Theme, format_value
 
-ROW, FRAME = 46, 64
+ROW, FRAME = 54, 64
 _TOKENS = ("prompt_tokens", "generation_tokens")
 # (name, signals that are added, unit, the least mean of the fleet that is worth a row)
 MEASURES: tuple[tuple[str, tuple[str, ...], str, float], ...] = (
@@ -55,12 +56,13 @@ def fleet_figures(diagnosis: Diagnosis, theme: Theme) -> list[Any]:
         range=[-0.6, len(rows) - 0.4], tickmode="array", tickvals=names, showgrid=False,
     )  # fmt: skip
     made.update_xaxes(
-        range=[-0.42 * widest, widest * 1.42],
+        range=[-0.05 * widest, widest * 1.05],
         tickvals=_ticks(widest),
-        title={"text": "times the mean of the replicas", "standoff": 4},
+        fixedrange=True,
+        title={"text": "times the mean of the replicas", "standoff": 10},
     )
-    made.add_vline(x=1, line={"color": theme.ink, "width": 1, "dash": "dash"})
-    made.update_layout(margin={"t": 10, "r": 24, "b": 44})
+    made.add_vline(x=1, layer="below", line={"color": theme.context, "width": 1, "dash": "dot"})
+    made.update_layout(margin={"t": 10, "r": 24, "b": 50})
     return [made]
 
 
@@ -93,6 +95,7 @@ def _dots(made: Any, row: Row, relative: dict[str, float], loud: set[str], theme
     order = sorted(relative, key=lambda name: (name in loud, relative[name]))
     ends = {min(relative, key=lambda n: relative[n]), max(relative, key=lambda n: relative[n])}
     low, high = min(relative.values()), max(relative.values())
+    short = short_names(list(relative), 14)
     made.add_scatter(
         x=[low, high],
         y=[row.name] * 2,
@@ -102,8 +105,8 @@ def _dots(made: Any, row: Row, relative: dict[str, float], loud: set[str], theme
     )
     made.add_scatter(
         x=[relative[n] for n in order], y=[row.name] * len(order), mode="markers+text",
-        text=[f"  {label(n, 14)} {format_value(row.values[n], row.unit)}  " if n in ends else "" for n in order],
-        textposition=["middle left" if relative[n] == low else "middle right" for n in order],
+        text=[f"{short[n]} {format_value(row.values[n], row.unit)}" if n in ends else "" for n in order],
+        textposition=["top right" if relative[n] == low else "bottom left" for n in order],
         textfont={"size": 12, "color": theme.muted}, cliponaxis=False,
         customdata=[[label(n), format_value(row.values[n], row.unit)] for n in order],
         hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from diagnostics.model.report import Diagnosis
+from diagnostics.reports.cards import primary
 from diagnostics.reports.charts.base import incident, lines, shade
 from diagnostics.reports.charts.panels import Panel, panels, pick
 from diagnostics.reports.theme import Theme
@@ -21,11 +22,13 @@ def load_figure(diagnosis: Diagnosis, theme: Theme, replicas: Sequence[str] | No
         theme: colours.
         replicas: draw these only; None draws all, with the worst in colour.
     """
+    first = primary(diagnosis.report)
+    meant = first.scope.replicas if first else ()
     shown = []
     for signal, name in MEASURES:
         found = lines(diagnosis, signal, replicas)
         if found:
-            strong, context = pick(diagnosis.report, found)
+            strong, context = pick(diagnosis.report, found, meant)
             shown.append(Panel(name, found[0].unit, strong, context, filled=signal == "waiting"))
     if not shown:
         return None

@@ -16,6 +16,7 @@ from diagnostics.reports.charts.base import (
     Line,
     label,
     last_point,
+    short_names,
     spread,
     style,
     time_axis,
@@ -23,8 +24,8 @@ from diagnostics.reports.charts.base import (
 )
 from diagnostics.reports.theme import Theme, format_value
 
-PANEL = 92
-_GAP = 26
+PANEL = 84
+_GAP = 31
 # Lines that share a panel without being the deciding one differ in their dashes, not in colour alone.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -52,11 +53,14 @@ class Panel:
 
 
 def pick(report: Report, found: list[Line], wanted: Sequence[str] = ()) -> tuple[list[Line], list[Line]]:
-    """Which lines are strong: those of the replicas asked for, else of the worst; never more than have labels."""
-    order = [*wanted, *(name for name in worst_first(report) if name not in wanted)]
+    """The strong lines, of the replicas asked for or the worst, never more than get names; and the others."""
+    asked = set(wanted)
+    order = [*wanted, *(name for name in worst_first(report) if name not in asked)]
     rank = {name: i for i, name in enumerate(order)}
     ranked = sorted(found, key=lambda item: rank.get(item.replica, len(rank)))
-    count = len(ranked) if len(ranked) <= LABELLED else min(max(1, len(wanted)), LABELLED)
+    meant = sum(item.replica in asked for item in ranked)
+    count = meant or (len(ranked) if len(ranked) <= LABELLED else 1)
+    count = min(count, LABELLED)
     return ranked[:count], ranked[count:MAX_LINES]
 
 
@@ -83,7 +87,7 @@ def panels(report: Report, shown: list[Panel], theme: Theme, heights: list[float
 
 def _traces(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
     for item in panel.context:
-        yield _trace(item, {"width": 1, "color": theme.context}, opacity=0.55)
+        yield _trace(item, {"width": 1, "color": theme.context}, opacity=0.8)
     for i, item in enumerate(panel.strong):
         colour = theme.strong if panel.deciding else theme.context
         line = {"width": 2.4 if panel.deciding else 1.4, "color": colour, "dash": _DASHES[i % len(_DASHES)]}
@@ -97,10 +101,15 @@ def _trace(item: Line, line: dict[str, Any], **more: Any) -> dict[str, Any]:
     per = "" if item.unit in ("ratio", "0/1") else f" {item.unit}"
     shape = "hv" if item.unit == "0/1" else "linear"
     return {
-        "type": "scatter", "mode": "lines", "x": item.times, "y": item.values, "connectgaps": False,
-        "name": label(item.replica), "line": line | {"shape": shape},
+        "type": "scatter",
+        "mode": "lines",
+        "x": item.times,
+        "y": item.values,
+        "connectgaps": False,
+        "name": label(item.replica),
+        "line": line | {"shape": shape},
         "hovertemplate": "%{y:.4~g}" + per + "<extra>%{fullData.name}</extra>",
-    } | more  # fmt: skip
+    } | more
 
 
 def _axis(made: Any, panel: Panel, row: int, theme: Theme) -> None:
@@ -117,20 +126,31 @@ def _axis(made: Any, panel: Panel, row: int, theme: Theme) -> None:
 
 def _names(panel: Panel, height: float, theme: Theme) -> Iterator[dict[str, Any]]:
     """Names at the ends of the strong lines, moved apart; a lone line tells its highest value instead."""
-    placed = [(item, end) for item in panel.strong if (end := last_point(item)) is not None]
-    top = max((float(np.nanmax(i.values)) for i in (*panel.strong, *panel.context)), default=0.0) or 1.0
+    both = (*panel.strong, *panel.context)
+    named = both if len(both) <= LABELLED else panel.strong
+    placed = [(item, end) for item in named if (end := last_point(item)) is not None]
+    top = max((float(np.nanmax(i.values)) for i in both), default=0.0) or 1.0
     ys = spread([end[1] for _, end in placed], top * 17 / (PANEL * height))
-    alone = len(placed) == 1 and not panel.context
+    alone = len(both) == 1
+    short = short_names([i.replica for i in both], 12)
     if panel.unit == "0/1" and alone:
         return
     for (item, _), y in zip(placed, ys, strict=True):
         highest = float(np.nanmax(item.values))
-        text = f"max {format_value(highest, _short(item.unit))}" if alone else label(item.replica, 12)
+        text = f"max {format_value(highest, _short(item.unit))}" if alone else short[item.replica]
         yield {
-            "x": 1, "xref": "x domain", "y": highest if alone else y, "text": text, "showarrow": False,
-            "xanchor": "left", "xshift": 6,
-            "font": {"size": 12, "color": theme.strong if panel.deciding else theme.muted},
-        }  # fmt: skip
+            "x": 1,
+            "xref": "x domain",
+            "y": highest if alone else y,
+            "text": text,
+            "showarrow": False,
+            "xanchor": "left",
+            "xshift": 6,
+            "font": {
+                "size": 12,
+                "color": theme.strong if panel.deciding and item in panel.strong else theme.muted,
+            },
+        }
 
 
 def _short(unit: str) -> str:
@@ -140,9 +160,18 @@ def _short(unit: str) -> str:
 def _draw_limit(made: Any, limit: Limit, row: int, theme: Theme) -> None:
     made.add_hline(y=limit.value, line={"color": theme.ink, "width": 1.2, "dash": "dash"}, row=row, col=1)
     made.add_annotation(
-        x=0, xref="x domain", y=limit.value, text=label(limit.text, 80), showarrow=False, xanchor="left",
-        yanchor="bottom", xshift=4, font={"size": 12, "color": theme.ink}, row=row, col=1,
-    )  # fmt: skip
+        x=0,
+        xref="x domain",
+        y=limit.value,
+        text=label(limit.text, 80),
+        showarrow=False,
+        xanchor="left",
+        yanchor="bottom",
+        xshift=4,
+        font={"size": 12, "color": theme.ink},
+        row=row,
+        col=1,
+    )
 
 
 def _title(made: Any, panel: Panel, row: int, theme: Theme) -> None:
@@ -150,6 +179,16 @@ def _title(made: Any, panel: Panel, row: int, theme: Theme) -> None:
     weight = f"<b>{panel.title}</b>" if panel.deciding else panel.title
     unit = {"ratio": "share", "0/1": "", "s": "seconds"}.get(panel.unit, panel.unit)
     made.add_annotation(
-        x=0, xref="x domain", y=1, yref="y domain", text=f"{weight}{f', {unit}' if unit else ''}", showarrow=False,
-        xanchor="left", yanchor="bottom", yshift=3, font={"size": 12, "color": theme.ink}, row=row, col=1,
-    )  # fmt: skip
+        x=0,
+        xref="x domain",
+        y=1,
+        yref="y domain",
+        text=f"{weight}{f', {unit}' if unit else ''}",
+        showarrow=False,
+        xanchor="left",
+        yanchor="bottom",
+        yshift=3,
+        font={"size": 12, "color": theme.ink},
+        row=row,
+        col=1,
+    )

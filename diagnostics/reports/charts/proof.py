@@ -50,7 +50,7 @@ def finding_figure(diagnosis: Diagnosis, finding: Finding, theme: Theme) -> Any 
 
 
 def _panels(diagnosis: Diagnosis, finding: Finding) -> Iterator[Panel]:
-    """Panels, the deciding one first."""
+    """Panels in the order of the rule, which names the deciding signal first."""
     signals = list(finding.chart.signals)
     limits = finding.chart.thresholds
     first = True
@@ -58,20 +58,33 @@ def _panels(diagnosis: Diagnosis, finding: Finding) -> Iterator[Panel]:
         if rate in limits and part in signals:
             found = _shares(lines(diagnosis, part), lines(diagnosis, whole))
             if found:
-                yield _panel(diagnosis, finding, found, name, _limit(finding, rate, limits[rate]), first)
+                yield _panel(
+                    diagnosis,
+                    finding,
+                    found,
+                    name=name,
+                    limit=_limit(finding, rate, limits[rate]),
+                    deciding=first,
+                )
                 first = False
                 signals = [s for s in signals if s not in (part, whole)] + [whole]
-    for signal in sorted(signals, key=lambda s: s not in limits):
+    for signal in signals:
         found = lines(diagnosis, signal)
         if found:
             name = NAMES.get(signal, signal.replace("_", " ")) + (", mean" if signal in MEANS else "")
             limit = _limit(finding, signal, limits[signal]) if signal in limits else None
-            yield _panel(diagnosis, finding, found, name, limit, first)
+            yield _panel(diagnosis, finding, found, name=name, limit=limit, deciding=first)
             first = False
 
 
 def _panel(
-    diagnosis: Diagnosis, finding: Finding, found: list[Line], name: str, limit: Limit | None, deciding: bool
+    diagnosis: Diagnosis,
+    finding: Finding,
+    found: list[Line],
+    *,
+    name: str,
+    limit: Limit | None,
+    deciding: bool,
 ) -> Panel:
     strong, context = pick(diagnosis.report, found, finding.scope.replicas)
     return Panel(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from diagnostics.model.report import Regime, ReplicaRegimes, Report, Segment
-from diagnostics.reports.charts.base import figure, label, time_axis, worst_first
+from diagnostics.reports import escape
+from diagnostics.reports.charts.base import LEGEND, figure, label, short_names, time_axis, worst_first
 from diagnostics.reports.ribbon import LETTER, MEANING, span
 from diagnostics.reports.theme import ON_BRIGHT, ON_REGIME, REGIME_HATCH, Theme, clock, duration, percent
 
@@ -38,23 +39,36 @@ def ribbon_figure(report: Report, theme: Theme, rows: int = MAX_ROWS) -> Any:
         ]
         if parts and whole is not None:
             made.add_bar(**_bars(regime, parts, whole[1] - whole[0], theme))
-    names = [label(name, NAME) for name in shown]
-    made.update_yaxes(
-        type="category", categoryorder="array", categoryarray=names[::-1], showgrid=False, ticks="",
-        tickmode="array", tickvals=names, automargin=False,
-    )  # fmt: skip
+    _rows(made, shown)
     time_axis(made, report, theme)
     if report.window.start is None and whole is not None:
         made.update_xaxes(range=[whole[0] * 1000, whole[1] * 1000])
     for name in shown:
         made.add_annotation(**_worst(by_name[name], theme))
     made.update_layout(
-        showlegend=True, margin={"t": 4, "b": 56}, uniformtext={"minsize": 9, "mode": "hide"},
-        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 12},
-                "itemclick": False, "itemdoubleclick": False, "traceorder": "normal"},
-    )  # fmt: skip
+        showlegend=True,
+        margin={"t": 4, "b": 56},
+        uniformtext={"minsize": 9, "mode": "hide"},
+        legend=LEGEND | {"y": 0, "yref": "container"},
+    )
     _more(made, len(by_name) - len(shown), theme)
     return made
+
+
+def _rows(made: Any, shown: list[str]) -> None:
+    """A row a replica: told apart by its whole name, labelled with a short one."""
+    names, short = [escape.markup(name) for name in shown], short_names(shown, NAME)
+    made.update_yaxes(
+        type="category",
+        categoryorder="array",
+        categoryarray=names[::-1],
+        showgrid=False,
+        ticks="",
+        tickmode="array",
+        tickvals=names,
+        ticktext=[short[name] for name in shown],
+        automargin=False,
+    )
 
 
 def _merged(replica: ReplicaRegimes) -> list[Segment]:
@@ -75,16 +89,24 @@ def _bars(regime: Regime, parts: list[tuple[str, Segment]], whole: float, theme:
     name = f"{LETTER[regime]}  {MEANING[regime]}" + (" (inferred)" if inferred else "")
     hatch = REGIME_HATCH.get(regime, "")
     return {
-        "orientation": "h", "name": name, "y": [label(n, NAME) for n, _ in parts],
-        "base": [s.start * 1000 for _, s in parts], "x": [(s.end - s.start) * 1000 for _, s in parts],
-        "text": [_words(s, whole) for _, s in parts], "textposition": "inside", "insidetextanchor": "middle",
-        "textangle": 0, "textfont": {"size": 12, "color": _text_colour(regime, theme)},
-        "customdata": [[_hover(s)] for _, s in parts], "hovertemplate": "%{y}<br>%{customdata[0]}<extra></extra>",
+        "orientation": "h",
+        "name": name,
+        "y": [escape.markup(n) for n, _ in parts],
+        "base": [s.start * 1000 for _, s in parts],
+        "x": [(s.end - s.start) * 1000 for _, s in parts],
+        "text": [_words(s, whole) for _, s in parts],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "textfont": {"size": 12, "color": _text_colour(regime, theme)},
+        "customdata": [[_hover(s), label(n, 60)] for n, s in parts],
+        "hovertemplate": "%{customdata[1]}<br>%{customdata[0]}<extra></extra>",
         "marker": {
-            "color": theme.regime(regime), "line": {"width": 0.5, "color": theme.line},
+            "color": theme.regime(regime),
+            "line": {"width": 0.5, "color": theme.line},
             "pattern": {"shape": hatch, "fgcolor": theme.context, "size": 6, "solidity": 0.25},
         },
-    }  # fmt: skip
+    }
 
 
 def _words(part: Segment, whole: float) -> str:
@@ -103,9 +125,15 @@ def _worst(replica: ReplicaRegimes, theme: Theme) -> dict[str, Any]:
     worst = max(sick, key=lambda r: sick[r], default=None)
     text = f"{LETTER[worst]} {percent(sick[worst] / whole)}" if worst is not None and whole else ""
     return {
-        "text": text, "x": 1, "xref": "paper", "y": label(replica.replica, NAME), "xanchor": "left", "xshift": 6,
-        "showarrow": False, "font": {"size": 12, "color": theme.ink},
-    }  # fmt: skip
+        "text": text,
+        "x": 1,
+        "xref": "paper",
+        "y": escape.markup(replica.replica),
+        "xanchor": "left",
+        "xshift": 6,
+        "showarrow": False,
+        "font": {"size": 12, "color": theme.ink},
+    }
 
 
 def _text_colour(regime: Regime, theme: Theme) -> str:
@@ -125,6 +153,13 @@ def _hover(part: Segment) -> str:
 def _more(made: Any, hidden: int, theme: Theme) -> None:
     if hidden > 0:
         made.add_annotation(
-            text=f"and {hidden} more replicas", xref="paper", yref="paper", x=1, y=0, yshift=-44, showarrow=False,
-            xanchor="right", font={"size": 12, "color": theme.muted},
-        )  # fmt: skip
+            text=f"and {hidden} more replicas",
+            xref="paper",
+            yref="paper",
+            x=1,
+            y=0,
+            yshift=-44,
+            showarrow=False,
+            xanchor="right",
+            font={"size": 12, "color": theme.muted},
+        )

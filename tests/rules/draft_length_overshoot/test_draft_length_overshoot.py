@@ -20,7 +20,11 @@ def _curve(*shares: float) -> Recording:
     """A hundred rounds a scrape; each position accepted in this share of them."""
     rec = vllm()
     labels = {"instance": "vllm-0:8000", "engine": "0"}
-    for name, grown in (("drafts", 100.0), ("draft_tokens", 100.0 * len(shares)), ("accepted_tokens", 100 * sum(shares))):
+    for name, grown in (
+        ("drafts", 100.0),
+        ("draft_tokens", 100.0 * len(shares)),
+        ("accepted_tokens", 100 * sum(shares)),
+    ):
         rec.add(f"vllm:spec_decode_num_{name}_total", counter(grown, 61), **labels)
     for position, share in enumerate(shares):
         name = "vllm:spec_decode_num_accepted_tokens_per_pos_total"

@@ -49,7 +49,9 @@ def test_a_pause_is_not_idleness(seconds: float, fires: bool, judge: Judge) -> N
     ("seconds", "price", "severity"),
     [(HOURS, 4.2, Severity.WARNING), (HOURS - 60, 4.2, Severity.INFO), (HOURS, None, Severity.INFO)],
 )
-def test_hours_at_a_known_price_are_loud(seconds: float, price: float | None, severity: Severity, judge: Judge) -> None:
+def test_hours_at_a_known_price_are_loud(
+    seconds: float, price: float | None, severity: Severity, judge: Judge
+) -> None:
     """Only a known price and hours of it make this a warning."""
     report = judge(_idle(int(seconds / 60), step=60.0), gpu_hourly=price)
     found = finding(report, SLUG)

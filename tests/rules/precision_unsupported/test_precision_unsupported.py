@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.findings import finding, fired, reason
 from support.texts import log, read
+from support.vllm import vllm
 
 from diagnostics.capacity.hardware import load_gpus
 from diagnostics.model.findings import Severity
-from diagnostics.model.report import Reason
+from diagnostics.model.report import Reason, Report
 from diagnostics.rules.precision_unsupported import FIRST_CAPABILITY
 
 SLUG = "precision-unsupported"
+Judge = Callable[..., Report]
 FALLBACK = (
     "Your GPU does not have native support for FP{0} computation but FP{0} quantization is being used. "
     "Weight-only FP{0} "
@@ -58,6 +61,13 @@ def test_a_weight_only_kernel_is_a_remark(bits: str, tmp_path: Path) -> None:
 def test_quiet_when_the_gpu_has_the_format(tmp_path: Path) -> None:
     """A generic warning in the log does not outweigh the hardware."""
     assert not fired(read(tmp_path, "$ vllm serve m/l-FP8  # L40S\n" + log(FALLBACK.format("8"))), SLUG)
+
+
+def test_a_server_at_work_computes_in_16_bit(judge: Judge) -> None:
+    """What serves without the units has fallen back, whether its start was seen or not."""
+    found = finding(judge(vllm(command="vllm serve m/l --quantization fp8"), gpu="A10G"), SLUG)
+    assert found is not None
+    assert (found.severity, found.variant) == (Severity.INFO, "weight-only")
 
 
 def test_missing(tmp_path: Path) -> None:

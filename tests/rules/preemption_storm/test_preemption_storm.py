@@ -33,7 +33,12 @@ def test_a_handful_is_no_storm(events: int, fires: bool, judge: Judge) -> None:
 
 @pytest.mark.parametrize(
     ("events", "finished", "fires"),
-    [(PAIR_RATIO * 20, 20, True), (PAIR_RATIO * 20 - 1, 20, False), (STORM_MIN, 1, True), (STORM_MIN - 1, 1, False)],
+    [
+        (PAIR_RATIO * 20, 20, True),
+        (PAIR_RATIO * 20 - 1, 20, False),
+        (STORM_MIN, 1, True),
+        (STORM_MIN - 1, 1, False),
+    ],
 )
 def test_two_dumps_ask_for_twice_the_share(events: float, finished: float, fires: bool, judge: Judge) -> None:
     """An increase without a course must be far beyond the threshold."""
@@ -56,7 +61,9 @@ def test_one_dump_with_a_large_total_cannot_tell(judge: Judge) -> None:
 def test_the_work_lost_is_estimated_from_the_pool(judge: Judge) -> None:
     """Tokens lost are preemptions times what a running sequence holds, and called an estimate."""
     rec = vllm(preempted=5, finished=5, kv=0.8, running=8)
-    rec.add("vllm:cache_config_info", "1x60", instance="vllm-0:8000", engine="0", kv_cache_size_tokens="100000")
+    rec.add(
+        "vllm:cache_config_info", "1x60", instance="vllm-0:8000", engine="0", kv_cache_size_tokens="100000"
+    )
     found = finding(judge(rec), SLUG)
     assert found is not None
     assert found.impact.estimate == pytest.approx(300 * 100_000 * 0.8 / 8, rel=0.02)

@@ -26,7 +26,9 @@ MEDIAN = 0.02 * 50 / 97  # 97 of 100 gaps lie at or below 0.02 s
 Judge = Callable[..., Report]
 
 
-def _gaps(mean: float, tail: float, *, median: float = MEDIAN, n: int = 61, command: str = "", **more: object) -> Recording:
+def _gaps(
+    mean: float, tail: float, *, median: float = MEDIAN, n: int = 61, command: str = "", **more: object
+) -> Recording:
     """A hundred gaps a scrape: 97 short ones with this median, three long ones with this p99."""
     short = median * 97 / 50
     low = max(short, tail / 4)
@@ -59,14 +61,18 @@ def test_the_tail_by_the_median_decides(
     assert fired(judge(rec), SLUG) is fires
 
 
-@pytest.mark.parametrize(("seconds", "fires"), [(MIN_STALL_SECONDS - 0.01, False), (MIN_STALL_SECONDS + 0.001, True)])
+@pytest.mark.parametrize(
+    ("seconds", "fires"), [(MIN_STALL_SECONDS - 0.01, False), (MIN_STALL_SECONDS + 0.001, True)]
+)
 def test_a_stall_is_noticed_by_a_reader(seconds: float, fires: bool, judge: Judge) -> None:
     """Gaps too short to notice are no stalls, however many times the median."""
     rec = _gaps(0.02, seconds, median=0.002)
     assert fired(judge(rec), SLUG) is fires
 
 
-@pytest.mark.parametrize(("scrapes", "fires"), [(int(MIN_GAPS / 100), False), (int(MIN_GAPS / 100) + 1, True)])
+@pytest.mark.parametrize(
+    ("scrapes", "fires"), [(int(MIN_GAPS / 100), False), (int(MIN_GAPS / 100) + 1, True)]
+)
 def test_few_gaps_have_no_tail(scrapes: int, fires: bool, judge: Judge) -> None:
     """A p99 over fewer gaps than the threshold means nothing; n scrapes show the growth of n - 1."""
     assert fired(judge(_gaps(MEDIAN * 8, 4.0, n=scrapes)), SLUG) is fires

@@ -17,7 +17,9 @@ EPS = 1e-9
 Judge = Callable[..., Report]
 
 
-def _two(first: float, second: float | None = None, queries: float = 60_000, preempted: float = 0) -> Recording:
+def _two(
+    first: float, second: float | None = None, queries: float = 60_000, preempted: float = 0
+) -> Recording:
     """Two replicas with these hit rates over so many looked-up tokens each."""
     rec = Recording()
     for instance, rate in (("a:8000", first), ("b:8000", first if second is None else second)):
@@ -28,7 +30,12 @@ def _two(first: float, second: float | None = None, queries: float = 60_000, pre
 
 @pytest.mark.parametrize(
     ("rate", "fires"),
-    [(SOME_HITS - 0.001, False), (SOME_HITS + EPS, True), (MANY_HITS - 0.001, True), (MANY_HITS + EPS, False)],
+    [
+        (SOME_HITS - 0.001, False),
+        (SOME_HITS + EPS, True),
+        (MANY_HITS - 0.001, True),
+        (MANY_HITS + EPS, False),
+    ],
 )
 def test_the_rate_is_middling(rate: float, fires: bool, judge: Judge) -> None:
     """Below the lower threshold nothing is shared, from the upper one on little is missed."""

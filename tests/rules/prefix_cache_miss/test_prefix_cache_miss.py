@@ -11,7 +11,13 @@ from support.vllm import vllm
 
 from diagnostics.model.findings import Severity
 from diagnostics.model.report import Report
-from diagnostics.rules.prefix_cache_miss import LARGE_BLOCK, LOW_HITS, MAX_PREEMPTED, MIN_QUERIES, MIN_REQUESTS
+from diagnostics.rules.prefix_cache_miss import (
+    LARGE_BLOCK,
+    LOW_HITS,
+    MAX_PREEMPTED,
+    MIN_QUERIES,
+    MIN_REQUESTS,
+)
 
 SLUG = "prefix-cache-miss"
 Judge = Callable[..., Report]
@@ -50,7 +56,9 @@ def test_a_rate_under_preemption_says_nothing(share: float, fires: bool, judge: 
     assert fired(judge(_hits(0.0, finished=6000, preempted=100 * share)), SLUG) is fires
 
 
-@pytest.mark.parametrize(("block", "variant"), [(LARGE_BLOCK - 1, "unknown"), (LARGE_BLOCK, "shorter-than-block")])
+@pytest.mark.parametrize(
+    ("block", "variant"), [(LARGE_BLOCK - 1, "unknown"), (LARGE_BLOCK, "shorter-than-block")]
+)
 def test_a_large_block_beside_short_prompts_is_proof(block: float, variant: str, judge: Judge) -> None:
     """A block that no prompt fills explains why nothing is ever found."""
     rec = _hits(0.0, command=f"vllm serve m --block-size {block:.0f} --max-model-len 256")

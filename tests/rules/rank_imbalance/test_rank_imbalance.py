@@ -17,7 +17,9 @@ SLUG = "rank-imbalance"
 Judge = Callable[..., Report]
 
 
-def _ranks(*, running: float = 8, waiting: float = 12, free_running: float = 2, free_waiting: float = 0) -> Recording:
+def _ranks(
+    *, running: float = 8, waiting: float = 12, free_running: float = 2, free_waiting: float = 0
+) -> Recording:
     """Two ranks of one server; running moves a little, so that no cap is inferred."""
     rec = Recording()
     swing = [running - 0.3, running + 0.3] * 30 + [running]

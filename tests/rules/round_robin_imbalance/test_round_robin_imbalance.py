@@ -22,7 +22,9 @@ SLUG = "round-robin-imbalance"
 Judge = Callable[..., Report]
 
 
-def _two(*, requests: float = 1, work: float = 5, running: float = 5, quiet_running: float = 2, finished: float = 4) -> Recording:
+def _two(
+    *, requests: float = 1, work: float = 5, running: float = 5, quiet_running: float = 2, finished: float = 4
+) -> Recording:
     """Two replicas; the first has so many times the requests, tokens and running requests of the second."""
     rec = Recording()
     add_vllm(rec, instance="a:8000", running=quiet_running * running, finished=finished * requests,

@@ -17,7 +17,14 @@ SLUG = "routing-skew"
 Judge = Callable[..., Report]
 
 
-def _two(*, requests: float = 4, waiting: float = 12, free_waiting: float = 0, running: float = 8, free_running: float = 2) -> Recording:
+def _two(
+    *,
+    requests: float = 4,
+    waiting: float = 12,
+    free_waiting: float = 0,
+    running: float = 8,
+    free_running: float = 2,
+) -> Recording:
     """Two replicas; the first served so many times the requests of the second."""
     rec = Recording()
     swing = [running - 0.3, running + 0.3] * 30 + [running]

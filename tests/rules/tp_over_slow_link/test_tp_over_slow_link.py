@@ -32,6 +32,8 @@ Judge = Callable[..., Report]
         ("$ vllm serve m/l -tp 8  # 8x H100 SXM\n", False),
         ("$ vllm serve m/l -tp 16  # H100 SXM\n", True),
         ("$ vllm serve m/l -tp 8 -pp 2 --nnodes 2  # H100 SXM\n", False),
+        ("$ vllm serve m/l -tp 8 --nnodes 2  # H100 SXM\n", True),
+        ("$ vllm serve m/l -tp 8 --nnodes 2  # 8x GB200\n", False),
         ("$ vllm serve m/l  # L40S\n", False),
     ],
 )

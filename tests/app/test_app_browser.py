@@ -1,0 +1,134 @@
+"""The pages in a real Chromium: the sentence is there, nothing complains, gestures and links work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from app_inputs import HOSTILE
+from browser import Browser
+
+# Streamlit looks for its base address below the page first; the browser notes that it is not there.
+_EXPECTED = ("/_stcore/health", "/_stcore/host-config")
+RIBBON = "[class*=st-key-ribbon] .nsewdrag"
+LOAD = "[class*=st-key-load] .nsewdrag"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as made:
+        yield made
+
+
+def complaints(browser: Browser) -> list[str]:
+    found = [c for c in browser.complaints if not c.rstrip().endswith(_EXPECTED)]
+    browser.complaints.clear()
+    return found
+
+
+def box(browser: Browser, selector: str) -> tuple[float, float, float, float]:
+    browser.wait(f"document.querySelector('{selector}')")
+    script = (
+        f"(r => [r.x, r.y, r.width, r.height])(document.querySelector('{selector}').getBoundingClientRect())"
+    )
+    x, y, width, height = browser.run(script)
+    return x, y, width, height
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/?source=capped", "concurrency cap"),
+        ("/?source=calm", "Nothing is wrong"),
+        ("/?source=prose", "Not enough data to judge"),
+        ("/fleet?source=capped", "How evenly the work is shared"),
+        ("/latency?source=capped", "Where the time to first token goes"),
+        ("/cache?source=capped", "KV cache"),
+        ("/speculation?source=capped", "No speculation here"),
+        ("/runbooks", "cap-throttled"),
+        ("/data?source=capped", "What was read"),
+    ],
+)
+def test_each_page_shows_its_content_and_nothing_complains(
+    server: str, browser: Browser, path: str, wanted: str
+) -> None:
+    browser.open(server + path)
+    browser.wait_text(wanted)
+    browser.wait_idle()
+    assert browser.run("document.querySelectorAll('[data-testid=stException]').length") == 0
+    assert complaints(browser) == []
+
+
+def test_hostile_names_run_nothing(server: str, browser: Browser) -> None:
+    for path in ("/", "/fleet", "/latency", "/data"):
+        browser.open(f"{server}{path}?source=hostile")
+        browser.wait_text("replicas")
+        browser.wait_idle()
+        assert path != "/" or HOSTILE[:9] in browser.text()
+        assert browser.run("typeof window.hit") == "undefined"
+        assert browser.run("document.querySelectorAll('.d img, .js-plotly-plot img').length") == 0
+    assert complaints(browser) == []
+
+
+def test_a_click_on_the_ribbon_and_a_drag_across_the_load_choose_a_stretch(
+    server: str, browser: Browser
+) -> None:
+    browser.open(f"{server}/?source=capped")
+    browser.wait_idle()
+    x, y, width, height = box(browser, RIBBON)
+    browser.click((x + width / 2, y + height / 4))
+    browser.wait("location.search.includes('from=')")
+    browser.wait_text("Show all of the time")
+    browser.open(f"{server}/?source=capped")
+    browser.wait_idle()
+    browser.run(f"document.querySelector('{LOAD}').scrollIntoView({{block: 'center'}})")
+    x, y, width, height = box(browser, LOAD)
+    browser.drag((x + width * 0.3, y + height / 2), (x + width * 0.6, y + height / 2))
+    browser.wait("location.search.includes('from=')")
+    chosen = browser.run("location.href")
+    # The incident is from 08:53:20 to 08:59:20 UTC; the browser's clock is two hours ahead.
+    assert all(f"{name}=2025-10-09T08%3A5" in chosen for name in ("from", "to"))
+    assert "CET" in browser.text() or "CEST" in browser.text()
+    browser.wait_text("Show all of the time")
+    browser.wait_idle()
+    shown = "[...document.querySelectorAll('.js-plotly-plot')].map(p => p.layout.xaxis)"
+    shown += ".filter(a => a.type === 'date')"
+    ranges = browser.run(f"[...new Set({shown}.map(a => JSON.stringify(a.range)))]")
+    assert len(ranges) == 1
+    browser.open("about:blank")
+    browser.open(chosen)
+    browser.wait_text("Show all of the time")
+    browser.wait_idle()
+    assert browser.run("location.href") == chosen
+    assert browser.run(f"[...new Set({shown}.map(a => JSON.stringify(a.range)))]") == ranges
+
+
+def test_a_card_leads_to_the_runbook(server: str, browser: Browser) -> None:
+    browser.open(f"{server}/?source=capped")
+    browser.wait("document.querySelector('.d-head a[href=\"/runbooks/cap-throttled\"]')")
+    browser.run("document.querySelector('.d-head a[href=\"/runbooks/cap-throttled\"]').click()")
+    browser.wait("location.pathname === '/runbooks/cap-throttled' && document.querySelector('h1')")
+    browser.wait_text("When it is something else")
+    assert complaints(browser) == []
+
+
+def test_a_page_switch_keeps_what_is_chosen(server: str, browser: Browser) -> None:
+    browser.open(f"{server}/?source=capped&replica=vllm-0:8000")
+    browser.wait_idle()
+    browser.run("[...document.querySelectorAll('a')].find(a => a.innerText.trim() === 'Fleet').click()")
+    browser.wait("location.pathname === '/fleet' && location.search.includes('replica=')")
+    browser.wait_idle()
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_sentence_fits_a_phone(server: str, browser: Browser, scheme: str) -> None:
+    browser.look(420, 800, scheme)  # type: ignore[arg-type]
+    browser.open(f"{server}/?source=capped")
+    browser.wait_text("concurrency cap")
+    browser.wait_idle()
+    left, _, width, _ = box(browser, ".d-verdict h1")
+    assert left >= 0
+    assert left + width <= 420
+    assert browser.run("document.documentElement.scrollWidth") <= 420
+    browser.look(1280, 900, "light")

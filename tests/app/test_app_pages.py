@@ -1,0 +1,125 @@
+"""Each page on a small incident, without a browser: what it says, and that nothing fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from app_inputs import HOSTILE, html_of
+from streamlit.testing.v1 import AppTest
+
+Opened = Callable[..., AppTest]
+PAGES = ("now", "fleet", "latency", "cache", "speculation", "runbooks", "data")
+
+
+@pytest.mark.parametrize("source", ["capped", "calm", "hostile", "prose"])
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_fails_whatever_it_is_shown(opened: Opened, page: str, source: str) -> None:
+    app = opened(page, source=source)
+    assert not app.exception
+    assert app.get("html")
+
+
+def test_the_sentence_comes_before_any_chart(opened: Opened) -> None:
+    app = opened(source="capped")
+    kinds = [e.type for e in app.main if e.type in ("html", "plotly_chart")]
+    bodies = [
+        e.proto.body if e.type == "html" else "chart" for e in app.main if e.type in ("html", "plotly_chart")
+    ]
+    verdict = next(i for i, body in enumerate(bodies) if "d-verdict" in body)
+    assert "concurrency cap" in bodies[verdict]
+    assert verdict < kinds.index("plotly_chart")
+
+
+def test_a_card_says_all_that_a_finding_says(opened: Opened) -> None:
+    app = opened(source="capped")
+    said = html_of(app)
+    for wanted in (
+        "What we saw",
+        "Why it hurts",
+        "Now",
+        "Next rollout",
+        "Do not",
+        "Wrong if",
+        "How sure",
+        "restart",
+        "Risk:",
+    ):
+        assert wanted in said
+    assert "Needs a restart. Risk:" in said
+    assert 'href="/runbooks/cap-throttled"' in said
+    copied = [c.value for c in app.code]
+    assert any(c.startswith("--max-num-seqs ") for c in copied)
+    assert any("num_requests_running" in c for c in copied)
+
+
+def test_a_healthy_page_is_calm(opened: Opened) -> None:
+    app = opened(source="calm")
+    said = html_of(app)
+    assert "d-healthy" in said
+    assert "d-critical" not in said
+    assert "d-warning" not in said
+    assert "KV cache, highest use" in said
+
+
+def test_too_little_data_is_a_state_of_its_own(opened: Opened) -> None:
+    said = html_of(opened(source="prose"))
+    assert "d-insufficient-data" in said
+    assert "Not enough data to judge" in said
+
+
+def test_names_from_inputs_are_text(opened: Opened) -> None:
+    for page in PAGES:
+        said = html_of(opened(page, source="hostile"))
+        assert "<img" not in said
+        assert 'href="javascript' not in said
+    assert "&lt;img" in html_of(opened("now", source="hostile", replica=HOSTILE))
+
+
+def test_a_link_opens_the_same_view(opened: Opened) -> None:
+    window = {"from": "2025-10-09T08:55:00Z", "to": "2025-10-09T08:57:00Z"}
+    app = opened("fleet", source="capped", replica="vllm-1:8000", **window)
+    assert {k: v for k, v in app.query_params.items() if k in window} == window
+    assert app.selectbox(key="w_replica").value == "vllm-1:8000"
+    assert "vllm-0:8000" not in str(app.dataframe[0].value)
+    assert "08:55:00 to 08:57:00" in html_of(app)
+
+
+def test_choosing_writes_the_address_and_another_source_starts_afresh(opened: Opened) -> None:
+    app = opened(source="capped")
+    app.selectbox(key="w_replica").set_value("vllm-0:8000").run()
+    assert app.query_params["replica"] == "vllm-0:8000"
+    app.selectbox(key="w_source").set_value("calm").run()
+    assert dict(app.query_params) == {"source": "calm"}
+
+
+def test_an_unknown_source_is_named_and_not_read(opened: Opened) -> None:
+    said = html_of(opened(source="http://127.0.0.1:1/secret"))
+    assert "This server does not show http://127.0.0.1:1/secret" in said
+
+
+def test_a_pasted_text_is_diagnosed(opened: Opened) -> None:
+    app = opened("data", source="calm")
+    line = "INFO 04-28 22:54:{:02d} [loggers.py:257] Engine 000: Avg prompt throughput: 0.0 tokens/s, "
+    line += "Avg generation throughput: 5.4 tokens/s, Running: 1 reqs, Waiting: 14 reqs, "
+    line += "GPU KV cache usage: 96.7%"
+    app.text_area(key="pasted").set_value("\n".join(line.format(s) for s in range(0, 50, 10)))
+    next(b for b in app.button if b.label == "Diagnose this text").click().run()
+    assert not app.exception
+    assert "d-verdict" in html_of(app)
+    assert app.query_params["source"] == "own"
+
+
+def test_an_address_that_is_none_is_refused_in_words(opened: Opened) -> None:
+    app = opened("data", source="calm")
+    app.text_input(key="address").set_value("ftp://somewhere")
+    next(b for b in app.button if b.label == "Connect").click().run()
+    assert "Write the address like" in app.warning[0].value
+
+
+def test_runbooks_can_be_searched(opened: Opened) -> None:
+    app = opened("runbooks")
+    app.text_input[0].set_value("preemption").run()
+    said = html_of(app)
+    assert "/runbooks/preemption-storm" in said
+    assert "/runbooks/cap-throttled" not in said
