@@ -43,6 +43,7 @@ from diagnostics.signals.episodes import Episode, stalls
 from diagnostics.signals.regimes import EntityRegimes, decide
 from diagnostics.signals.settings import BUDGET_NAMES, CAP_NAMES, by_entity, conflicts, limit
 from diagnostics.sources.content import Content
+from diagnostics.sources.merge import merge
 from diagnostics.sources.recognise import ReadOptions, files_of, read_content
 from diagnostics.store.database import open_store
 from diagnostics.store.writer import write_capture
@@ -199,7 +200,7 @@ def _with_times(
     for members in dumps.values():
         timed.append(timebase.give_times(members, interval))
         ordered = [d.capture for d in timebase.order(members)]
-        captures.append(timebase.merge(ordered) if len(ordered) > 1 else ordered[0])
+        captures.append(merge(ordered) if len(ordered) > 1 else ordered[0])
     # Merging renumbers captures; where nothing was merged the first answer still holds.
     merged = [a is not b for a, b in zip(captures, loaded.captures, strict=False)]
     return captures, timed, identity.resolve(captures) if any(merged) else identities

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 from diagnostics.model.errors import OptionError
 from diagnostics.options import TOOL, Access, Options
 
-SUBCOMMANDS = ("rules", "explain", "plan", "dashboard")
+SUBCOMMANDS = ("rules", "explain", "plan", "dashboard", "alerts", "backtest")
+SLO_NAMES = (
+    *(
+        f"{signal}_{stat}"
+        for signal in ("ttft", "itl", "tpot", "e2e")
+        for stat in ("mean", "p50", "p90", "p99")
+    ),
+    "queue_mean",
+)
 FORMATS = ("text", "json", "markdown", "html", "pdf", "junit")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "ms": 0.001}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
@@ -46,7 +56,7 @@ def duration(text: str) -> float:
         OptionError: not a duration.
     """
     parts = _DURATION.findall(text)
-    if parts and "".join(n + u for n, u in parts) == text:
+    if parts and "".join(n + u for n, u in parts) == text and any(float(n) for n, _ in parts):
         return sum(float(n) * _UNITS[u] for n, u in parts)
     try:
         value = float(text)
@@ -64,9 +74,13 @@ def moment(text: str) -> float:
         OptionError: neither.
     """
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
         pass
+    else:
+        if not math.isfinite(seconds):
+            raise OptionError(f"{text!r} is no time; write 2026-01-31T12:00:00Z or Unix seconds")
+        return seconds
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError as error:
@@ -79,7 +93,8 @@ def _pairs(values: Sequence[str], name: str) -> dict[str, str]:
     for value in values:
         key, equals, rest = value.partition("=")
         if not equals or not key.strip():
-            raise OptionError(f"{name} {key}: write it as NAME=VALUE")
+            # What was given may be a secret, so it is not repeated.
+            raise OptionError(f"{name}: write it as NAME=VALUE")
         found[key.strip()] = rest.strip()
     return found
 
@@ -89,7 +104,8 @@ def main_parser() -> Parser:
     parser = Parser(
         prog="diagnose",
         description="Find out why an LLM server is slow: the cause, the proof, and the exact change.",
-        epilog="Also: diagnose rules | explain CODE-OR-SLUG | plan | dashboard. Exit status: 0 done, 1 a finding at or above "
+        epilog="Also: diagnose rules | explain CODE-OR-SLUG | plan | alerts | backtest | "
+        "dashboard. Exit status: 0 done, 1 a finding at or above "
         "--fail-on, 2 nothing could be read or an option is wrong, 3 insufficient data.",
     )
     add = parser.add_argument
@@ -174,10 +190,10 @@ def parse(argv: Sequence[str]) -> Command:
 
 def _subcommand(argv: Sequence[str]) -> Command:
     """Parse a command line whose first word is a subcommand."""
-    from diagnostics.cli import dashboard_command, plan_command, rules_command  # noqa: PLC0415  only what is needed
-
-    parsers = {"plan": plan_command.parse, "dashboard": dashboard_command.parse}
-    return parsers.get(argv[0], rules_command.parse)(argv)
+    modules = {"rules": "rules_command", "explain": "rules_command"}
+    module = import_module(f"diagnostics.cli.{modules.get(argv[0], argv[0] + '_command')}")
+    command: Command = module.parse(argv)
+    return command
 
 
 _FROM_ENVIRONMENT = (
@@ -223,7 +239,7 @@ def to_options(command: Command) -> Options:
         engine_args=command.engine_args,
         gpu=command.gpu,
         gpu_hourly=command.gpu_hourly,
-        slo={name: duration(value) for name, value in _pairs(command.slo, "--slo").items()},
+        slo=_targets(command.slo),
         access=Access(
             headers=_pairs(command.header, "--header"),
             bearer_token_file=command.bearer_token_file,
@@ -239,6 +255,15 @@ def to_options(command: Command) -> Options:
         runbook_base=command.runbook_base,
         dashboard_base=command.dashboard_base,
     )
+
+
+def _targets(values: Sequence[str]) -> dict[str, float]:
+    """Targets by name; a name that nothing is measured for is refused, not passed over."""
+    found = {name: duration(value) for name, value in _pairs(values, "--slo").items()}
+    for name in found:
+        if name not in SLO_NAMES:
+            raise OptionError(f"--slo {name}: no such target; there are {', '.join(SLO_NAMES)}")
+    return found
 
 
 def _matchers(text: str) -> str:

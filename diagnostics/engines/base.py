@@ -53,6 +53,7 @@ class Engine:
         metrics: every native metric that carries a canonical signal.
         infos: metrics whose labels are settings.
         not_exported: canonical signals that this engine never publishes, with where to look instead.
+        never_preempts: it reserves at admission, so running work is never thrown away.
         options: setting names as this engine spells them, by canonical meaning.
         at_finish: signals whose counters move only when a request finishes, so that a flat one is no stall.
         serves: whether it is a serving engine; an exporter beside one is none.
@@ -65,5 +66,6 @@ class Engine:
     infos: tuple[InfoMetric, ...] = ()
     not_exported: dict[str, str] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
+    never_preempts: bool = False
     at_finish: frozenset[str] = frozenset()
     serves: bool = True

@@ -47,4 +47,5 @@ ENGINE = Engine(
     },
     options={"concurrency_cap": "parallel"},
     at_finish=frozenset({"generation_tokens", "prompt_tokens"}),
+    never_preempts=True,
 )

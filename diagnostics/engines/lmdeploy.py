@@ -65,4 +65,5 @@ ENGINE = Engine(
     ),
     not_exported={"preemptions": "nothing: this engine publishes no preemptions"},
     options={"concurrency_cap": "max_batch_size", "token_budget": "max_prefill_token_num"},
+    never_preempts=True,
 )

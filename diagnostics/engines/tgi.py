@@ -38,6 +38,7 @@ ENGINE = Engine(
         "itl": "tgi_request_mean_time_per_token_duration, the mean of each request",
     },
     at_finish=frozenset({"generation_tokens", "prompt_tokens"}),
+    never_preempts=True,
 )
 
 # Native metrics with a meaning in the field's reference that is not read here, and why.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-import numpy as np
-
 from diagnostics.execute.facts import Facts
 from diagnostics.model.report import Verdict
 from diagnostics.model.samples import Resolution
@@ -31,14 +29,14 @@ def collect_next(facts: Facts, verdict: Verdict) -> tuple[str, ...]:
         facts.setting(i, "max_num_seqs", "max_running_requests") for i in range(facts.size)
     ):
         found.append(_configuration(facts))
-    if no_metrics and facts.size and np.isfinite(facts.seconds()).all() and _pod(facts):
-        found.append(f"kubectl logs {shlex.quote(_pod(facts))} --since=30m | diagnose -")
+    if no_metrics and (pod := _pod(facts)):
+        found.append(f"kubectl logs {pod} --since=30m | diagnose -")
     return tuple(found[:MOST])
 
 
 def _address(facts: Facts) -> str:
     """Where the server listens, as far as the input tells."""
-    replica = facts.entities[0].replica if facts.size else ""
+    replica = facts.entities[0].replica.rpartition("/")[2] if facts.size else ""
     if ":" in replica and replica.rsplit(":", 1)[1].isdigit():
         return replica
     host = facts.setting(0, "host") if facts.size else None
@@ -58,15 +56,17 @@ def _dumps(facts: Facts) -> str:
 
 
 def _pod(facts: Facts) -> str:
-    """A pod name, when the replicas are known by one."""
-    replica = facts.entities[0].replica if facts.size else ""
-    return "" if ":" in replica or replica in ("", "replica") else replica
+    """A pod as kubectl wants it named, when the replicas are known by one."""
+    space, _, name = (facts.entities[0].replica if facts.size else "").rpartition("/")
+    if ":" in name or name in ("", "replica"):
+        return ""
+    return (f"-n {shlex.quote(space)} " if space else "") + shlex.quote(name)
 
 
 def _configuration(facts: Facts) -> str:
     """The launch command, which no metric of vLLM or SGLang carries."""
     if pod := _pod(facts):
-        return f"kubectl get pod {shlex.quote(pod)} -o yaml | diagnose - metrics_*.txt --interval {_DUMP_SECONDS}s"
+        return f"kubectl get pod {pod} -o yaml | diagnose - metrics_*.txt --interval {_DUMP_SECONDS}s"
     if facts.engine == "sglang":
         return f"curl -s {shlex.quote(f'http://{_address(facts)}/server_info')} > server_info.json"
     return "ps -o args= -C vllm > command.txt # then give command.txt beside the metrics"

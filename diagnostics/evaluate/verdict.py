@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from diagnostics.engines import registry as engines
 from diagnostics.evaluate.causes import primary, runner_up
-from diagnostics.execute.facts import Facts
+from diagnostics.execute.facts import Facts, Mask
 from diagnostics.model.findings import Finding, Role, confidence_word
 from diagnostics.model.report import Regime, Verdict
+from diagnostics.model.requests import Stat
+from diagnostics.signals.regimes import KV_SPARE
 
 # Health must have been seen on so much of the replicas' time.
 HEALTHY_COVERAGE = 0.9
@@ -38,7 +43,15 @@ def _has_outcomes(facts: Facts) -> bool:
     """Whether latencies and completions were seen: a log shows limits, but neither stalls nor clients that hang up."""
     ended = facts.has("requests_finished")
     latency = facts.has("itl") | facts.has("ttft") | facts.has("e2e")
-    return bool((ended & latency).all())
+    return bool((ended & latency & _preemption_seen(facts)).all())
+
+
+def _preemption_seen(facts: Facts) -> Mask:
+    """Whether preemption is counted, or cannot be: the engine never does it, or the KV cache never came near full."""
+    engine = engines.engine_named(facts.engine)
+    if engine is not None and engine.never_preempts:
+        return np.ones(facts.size, dtype=bool)
+    return facts.has("preemptions") | (facts.column("kv_usage", Stat.MAX) < KV_SPARE)
 
 
 def _headline(first: Finding) -> str:
@@ -46,9 +59,8 @@ def _headline(first: Finding) -> str:
     sure = confidence_word(first.confidence)
     if first.role is Role.SYMPTOM:
         return f"{sentence}; its cause is not established ({sure})."
-    step = next((r.action for r in first.remedies if r.when == "now"), "") or next(
-        (r.action for r in first.remedies), ""
-    )
+    now = next((f"Now: {r.action[:1].lower()}{r.action[1:]}" for r in first.remedies if r.when == "now"), "")
+    step = now or next((r.action for r in first.remedies), "")
     return f"{sentence} ({sure}). {step}".strip()
 
 

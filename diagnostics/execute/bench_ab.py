@@ -34,7 +34,7 @@ def speculation_at_load(facts: Facts) -> Outcome:
         summary=f"Speculation makes {words.percent(1 - last.ratio)} fewer tokens than none at {bench.load(last.a)}",
         explanation=f"Output with speculation by that without: {bench_pairs.curve(pair)}. At a large batch every drafted "
         "position is work that plain decoding would spend on tokens.",
-        remedy=Remedy(f"At the next rollout switch speculation off above the load where it stops paying, or serve small and "
+        remedy=Remedy(f"Switch speculation off above the load where it stops paying, or serve small and "
                       f"large batches apart; first {_REPEAT}.", "next-rollout", True, expected="the output of the other run",
                       risk="single requests get slower", undo="switch it on again"),
         do_not=_LOSSLESS,
@@ -91,7 +91,7 @@ def weight_only(facts: Facts) -> Outcome:
         f"{bench.load(last.a)}",
         explanation=f"Output with {pair.b.weight_format} by that in 16 bit: {bench_pairs.curve(pair)}. The more a batch waits "
         f"for arithmetic, the more it costs that every product first turns the weights back into 16 bit.{slow}",
-        remedy=Remedy("At the next rollout serve large batches in 16 bit or in a format the card computes in (FP8, INT8); keep "
+        remedy=Remedy("Serve large batches in 16 bit or in a format the card computes in (FP8, INT8); keep "
                       f"4 bit where memory is what is short; first {_REPEAT}.", "next-rollout", True,
                       expected="the output of the 16-bit run", risk="less room for KV cache", undo="the 4-bit checkpoint"),
         do_not="Do not raise the batch to make up for it: that widens the gap.",

@@ -68,7 +68,7 @@ def _draft(facts: Facts, run: BenchRun, step: BenchStep, limits: tuple[float, fl
         impact=Impact("drafting and verifying are paid for and bring almost nothing", length, "tokens a round",
                       "the benchmark's own counters"),
         remedies=(
-            Remedy("At the next rollout use a drafter that was trained for this model and text, or draft fewer tokens; switch "
+            Remedy("Use a drafter that was trained for this model and text, or draft fewer tokens; switch "
                    "speculation off where none fits.", "next-rollout", True, expected="each round brings more tokens than it "
                    "costs", risk="none for correctness", undo="the former drafter"),
         ),

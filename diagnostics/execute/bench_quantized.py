@@ -63,7 +63,7 @@ def _draft(facts: Facts, run: BenchRun, pair: Pair | None, *, under_load: bool) 
         chart=ChartHint(("itl", "generation_tokens"), {}),
         impact=Impact("quality against full precision is not known", None, "", "nothing measured here"),
         remedies=(
-            Remedy("Now: run the same tasks on both models, for example lm_eval --model local-completions --tasks gsm8k,ifeval, "
+            Remedy("Run the same tasks on both models, for example lm_eval --model local-completions --tasks gsm8k,ifeval, "
                    "and the failures that users reported.", "now", expected="the quality half", risk="GPU time"),
             *(() if under_load else (
                 Remedy("Run the same load at production's concurrency on both models.", "now",

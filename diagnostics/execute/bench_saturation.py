@@ -18,7 +18,7 @@ from diagnostics.model.samples import Resolution
 MIN_PAST = 2
 _DO_NOT = ("Do not take latency past the knee for the server's: it measures how long the test went on.",)
 _SHED = Remedy(
-    "Now: hold the load below the knee by shedding or routing it away; no restart.", "now",
+    "Hold the load below the knee by shedding or routing it away.", "now",
     expected="time to first token falls to that of light load", risk="shed requests fail fast", undo="restore the load",
 )  # fmt: skip
 _CAPACITY = Remedy(

@@ -13,7 +13,9 @@ def _metric(engine: str, signal: str) -> Metric | None:
     facts = registry.engine_named(engine)
     if facts is None:
         return None
-    found = [m for m in facts.metrics if m.signal == signal and ":log:" not in m.native]
+    shared = registry.engine_named("process")
+    everything = (*facts.metrics, *(shared.metrics if shared else ()))
+    found = [m for m in everything if m.signal == signal and ":log:" not in m.native]
     return min(found, key=lambda m: m.preference, default=None)
 
 

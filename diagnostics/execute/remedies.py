@@ -14,7 +14,7 @@ def more_kv_memory(facts: Facts, i: int) -> tuple[Remedy, ...]:
     override = facts.setting(i, "num_gpu_blocks_override")
     found = [
         Remedy(
-            "Now: route long requests elsewhere, or limit prompt and answer length at the gateway; no restart.",
+            "Route long requests elsewhere, or limit prompt and answer length at the gateway.",
             "now",
             expected="fewer tokens held at once, the queue drains",
             risk="long requests are refused or go to other replicas",
@@ -24,7 +24,7 @@ def more_kv_memory(facts: Facts, i: int) -> tuple[Remedy, ...]:
     if override is not None and override.value.isdigit():
         found.append(
             Remedy(
-                "At the next rollout remove --num-gpu-blocks-override: it fixes the pool below what memory allows.",
+                "Remove --num-gpu-blocks-override: it fixes the pool below what memory allows.",
                 "next-rollout", True, facts.engine, "--num-gpu-blocks-override", override.value, "remove it",
                 "the pool grows to what the memory fraction allows", "none beyond the restart", "set it back",
             )
@@ -33,7 +33,7 @@ def more_kv_memory(facts: Facts, i: int) -> tuple[Remedy, ...]:
         current = facts.setting(i, "kv_cache_dtype")
         found.append(
             Remedy(
-                f"At the next rollout store the KV cache in 8 bit: {dtype} fp8.",
+                f"Store the KV cache in 8 bit: {dtype} fp8.",
                 "next-rollout", True, facts.engine, dtype, current.value if current else "auto", "fp8",
                 "about twice the tokens in the same memory",
                 "small loss of accuracy; the attention backend must support it", f"set {dtype} back",
@@ -43,7 +43,7 @@ def more_kv_memory(facts: Facts, i: int) -> tuple[Remedy, ...]:
         known = facts.setting(i, fraction.lstrip("-").replace("-", "_"))
         found.append(
             Remedy(
-                f"At the next rollout give the engine more of the GPU memory with {fraction}, if the GPU has it to spare.",
+                f"Give the engine more of the GPU memory with {fraction}, if the GPU has it to spare.",
                 "next-rollout", True, facts.engine, fraction, known.value if known else None, None,
                 "more blocks", "out of memory at start or under load when set too high", "set it back",
             )

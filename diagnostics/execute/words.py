@@ -92,8 +92,6 @@ def slo_broken(facts: Facts, i: int, during: str) -> bool:
     """Whether time to first token of replica i breaks an SLO that the user gave."""
     for name, limit in facts.options.slo.items():
         metric, _, stat = name.partition("_")
-        if metric not in ("ttft", "queue", "itl", "e2e"):
-            continue
         signal = "queue_time" if metric == "queue" else metric
         wanted = {"p50": Stat.HIST_P50, "p90": Stat.HIST_P90, "p99": Stat.HIST_P99}.get(stat, Stat.HIST_MEAN)
         value = float(facts.ask(Request(signal, wanted, during))[i])

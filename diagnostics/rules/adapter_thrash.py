@@ -98,11 +98,11 @@ def _draft(facts: Facts, hit: tuple[int, ...], limit: Array, stretches: dict[int
     known = facts.setting(worst, *adapters.MAX_NAMES)
     source = known.where if known else "the engine's default" if not pool else "the engine's metrics"
     turns = f"{words.number(used)} adapters took turns in it. " if used else ""
-    what = (
-        "all adapter slots are taken"
-        if pool
-        else f"{words.number(held)} requests on average are held back for their adapter"
-    )
+    what = "all adapter slots are taken"
+    if stretch:
+        what = f"{words.number(held)} requests on average are held back for their adapter"
+    elif not pool:
+        what = f"{words.seconds(float(queue))} on average for the first schedule"
     return Draft(
         severity=Severity.WARNING,
         role=Role.CAUSE,
@@ -153,15 +153,15 @@ def _remedies(facts: Facts, limit: float, used: float) -> tuple[Remedy, ...]:
     flag = flags.flag_for(facts.engine, facts.version, "max-loras")
     wanted = f"{max(used, 2 * limit):.0f}"
     route = Remedy(
-        "Now: route by adapter, with a hash of its name choosing the replica, so that requests for one "
-        "adapter share batches; no restart.",
+        "Route by adapter, with a hash of its name choosing the replica, so that requests for one "
+        "adapter share batches.",
         "now",
         expected="each replica keeps a small stable set of adapters",
         risk="a very popular adapter loads one replica; give it a group of its own",
         undo="route as before",
     )
     more = Remedy(
-        f"At the next rollout raise {flag} to the number of adapters hot on one replica.",
+        f"Raise {flag} to the number of adapters hot on one replica.",
         "next-rollout", True, facts.engine, flag, words.number(limit), wanted, "more adapters share a batch",
         "each slot takes GPU memory from the KV cache", f"set {flag} back",
     )  # fmt: skip

@@ -155,7 +155,7 @@ def _draft(facts: Facts, found: list[tuple[BenchRun, list[Flaw]]], total: int) -
         impact=Impact("the figures may be off by any amount", None, "", f"{len(flaws)} weaknesses in {which}"),
         remedies=(
             Remedy("Repeat the run for at least a minute with ten requests or more per open connection and a warm-up before it; "
-                   "look into failures first; no restart.", "now", flag="--num-prompts",
+                   "look into failures first.", "now", flag="--num-prompts",
                    suggested="1000, with --num-warmups 50 (vllm bench serve)", expected="percentiles that hold when repeated",
                    risk="load on the server for longer"),
         ),

@@ -107,8 +107,8 @@ def _over_time(facts: Facts, hit: tuple[int, ...]) -> Draft:
 def _remedies(facts: Facts, i: int, cap: float, provenance: Provenance) -> tuple[Remedy, ...]:
     flag = flags.flag_for(facts.engine, facts.version, "concurrency-cap")
     first = Remedy(
-        "Now: send part of the traffic to replicas with free seats, or lower the number of requests that clients keep "
-        "open; no restart.",
+        "Send part of the traffic to replicas with free seats, or lower the number of requests that clients keep "
+        "open.",
         "now",
         expected="the queue drains; accepted requests start at once",
         risk="shed requests fail fast instead of waiting",
@@ -124,7 +124,7 @@ def _remedies(facts: Facts, i: int, cap: float, provenance: Provenance) -> tuple
     return (
         first,
         Remedy(
-            f"At the next rollout raise {flag} to {cap * NEXT_CAP:.0f} and watch inter-token latency.",
+            f"Raise {flag} to {cap * NEXT_CAP:.0f} and watch inter-token latency.",
             "next-rollout",
             restart=True,
             engine=facts.engine,

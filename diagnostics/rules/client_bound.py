@@ -120,7 +120,7 @@ def _draft(facts: Facts, found: dict[int, Plateau]) -> Draft:
         impact=Impact("the server's own limit is not measured", None, "", "no queue ever formed"),
         remedies=(
             Remedy("If more throughput is wanted, raise the client's number of open requests or start a "
-                   "second client elsewhere, until requests wait at the server; no restart.", "now",
+                   "second client elsewhere, until requests wait at the server.", "now",
                    expected="tokens a second rise, or a queue forms", risk="the server sees its real load: "
                    "watch queue and KV cache", undo="restore the client's limit"),
         ),

@@ -80,8 +80,8 @@ def _draft(facts: Facts, hit: tuple[int, ...], lost: Array, began: Array) -> Dra
                       "first tokens without a completion; how many tokens is not counted"),
         remedies=(
             Remedy(
-                "Now: find who hangs up in the gateway's log (timeout, retry, closed tab) and raise a timeout that is shorter than "
-                "an answer takes; no restart of the engine.",
+                "Find who hangs up in the gateway's log (timeout, retry, closed tab) and raise a timeout that is shorter than "
+                "an answer takes.",
                 "now", expected="completions follow first tokens", risk="slow requests hold their connection longer",
                 undo="restore the timeout",
             ),

@@ -133,9 +133,9 @@ def _draft(facts: Facts, start: Start, name: str, seconds: float, total: float) 
         impact=Impact("arrival rate x start time is the backlog that a new replica "
                       "inherits", round(total), "s", "printed stages"),
         remedies=(
-            Remedy("Now: scale out before the known peak and keep one more replica up; no restart.", "now",
+            Remedy("Scale out before the known peak and keep one more replica up.", "now",
                    expected="nobody waits for a start", risk="cost of idle replicas", undo="the old minimum"),
-            Remedy(f"At the next rollout shorten that stage: {help_it}.", "next-rollout", True,
+            Remedy(f"Shorten that stage: {help_it}.", "next-rollout", True,
                    expected=f"up to {words.seconds(seconds)} less", risk="try it on one replica",
                    undo="the old image or options"),
         ),

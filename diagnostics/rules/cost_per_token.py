@@ -110,7 +110,7 @@ def _draft(facts: Facts, price: tuple[float, Provenance], rate: float, full: flo
         impact=Impact(f"{cost:.2f} a million output tokens", round(cost, 4), "per million tokens",
                       "given price, measured tokens"),
         remedies=(
-            Remedy("Now: scale in to what the load needs plus one, and move batch work into quiet "
+            Remedy("Scale in to what the load needs plus one, and move batch work into quiet "
                    "hours.", "now",
                    expected="cost falls with the replicas",
                    risk="a cold start at the next peak", undo="scale out"),

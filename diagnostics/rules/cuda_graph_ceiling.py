@@ -120,10 +120,10 @@ def _draft(facts: Facts, hit: dict[int, Jump]) -> Draft:
         impact=Impact("streams get slower by a step at peak load", round(jump.above / jump.below, 2),
                       "x time a token", "the bands on both sides of the ceiling"),
         remedies=(
-            Remedy(f"Now: keep fewer than {ceiling} requests open on this replica, or send some to another "
-                   "one; no restart.", "now", expected="every step replays a graph",
+            Remedy(f"Keep fewer than {ceiling} requests open on this replica, or send some to another "
+                   "one.", "now", expected="every step replays a graph",
                    risk="the rest waits or goes elsewhere", undo="lift the limit"),
-            Remedy("At the next rollout capture larger graphs.", "next-rollout", True, facts.engine, flag,
+            Remedy("Capture larger graphs.", "next-rollout", True, facts.engine, flag,
                    ceiling, f"{2 * jump.ceiling:.0f}", "no jump at peak", "a longer start, and graph memory "
                    "out of the KV cache", "the old sizes"),
             Remedy("Or set the concurrency cap to the largest graph.", "next-rollout", True, facts.engine,

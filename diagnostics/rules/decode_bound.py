@@ -149,10 +149,10 @@ def _draft(facts: Facts, late: list[Late]) -> Draft:
         impact=Impact("every stream is slow", round(worst.seconds / worst.limit * (SLOWER if own else 1.0),
                                     2), "x the reference", "time a token by its reference"),
         remedies=(
-            Remedy("Now: spread the load over more replicas, or lower the concurrency of bulk traffic here; "
-                   "no restart.", "now", expected="time a token falls with the batch",
+            Remedy("Spread the load over more replicas, or lower the concurrency of bulk traffic here.", "now",
+                   expected="time a token falls with the batch",
                    risk="the others run larger batches", undo="route as before"),
-            Remedy("At the next rollout lower the concurrency cap to the batch that meets the target; the "
+            Remedy("Lower the concurrency cap to the batch that meets the target; the "
                    "rest then queues.", "next-rollout", True, facts.engine, flag, None, None,
                    "time a token is bounded", "a queue at peak", "set the cap back"),
             Remedy("Fewer bytes a step (8-bit weights or cache where the GPU has them), tensor parallelism "

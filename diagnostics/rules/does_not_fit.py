@@ -188,10 +188,10 @@ def _remedies(facts: Facts, i: int, short: str) -> tuple[Remedy, ...]:
     engine, version = facts.engine, facts.version
     length, tp = (flags.flag_for(engine, version, p) for p in ("max-model-len", "tensor-parallel"))
     now = {
-        "taken": "Now: find the process that holds the GPU with nvidia-smi and end it by its id; keep "
+        "taken": "Find the process that holds the GPU with nvidia-smi and end it by its id; keep "
         "traffic on other replicas.",
-        "peak": "Now: route long prompts elsewhere and lower the clients' concurrency; no restart.",
-    }.get(short, "Now: stop this rollout and keep traffic on the replicas that run; no restart of those.")
+        "peak": "Route long prompts elsewhere and lower the clients' concurrency.",
+    }.get(short, "Stop this rollout and keep traffic on the replicas that run; no restart of those.")
     found = [
         Remedy(
             now, "now", expected="users are served meanwhile", risk="less capacity", undo="resume the rollout"
@@ -202,21 +202,21 @@ def _remedies(facts: Facts, i: int, short: str) -> tuple[Remedy, ...]:
         fits = next(
             (e.fields["estimated_max_len"] for e in facts.events if "estimated_max_len" in e.fields), None
         )
-        found.append(Remedy(f"At the next rollout set {length} to what the traffic needs, at most what "
+        found.append(Remedy(f"Set {length} to what the traffic needs, at most what "
                             "fits.", "next-rollout", True,
                             engine, length, current.value if current else None, fits, "it starts",
                             "longer requests are refused",
                             "old value"))  # fmt: skip
     degree = deployment.degree(facts, i, deployment.TP_NAMES)
     if tp and short in ("weights", "length"):
-        found.append(Remedy("At the next rollout split the weights over more GPUs with "
+        found.append(Remedy("Split the weights over more GPUs with "
                             f"{tp}.", "next-rollout", True, engine, tp,
                             str(degree) if degree else None, str(2 * degree) if degree else None,
                             "weights a GPU halve",
                             "more GPUs; the degree must divide the model", "old degree"))  # fmt: skip
     share = flags.flag_for(engine, version, "kv-memory-fraction")
     if share and short == "peak":
-        found.append(Remedy(f"At the next rollout leave more memory for peaks: a lower {share}, or a smaller "
+        found.append(Remedy(f"Leave more memory for peaks: a lower {share}, or a smaller "
                             "token budget.",
                             "next-rollout", True, engine, share, None, None,
                             "room for the peak of a step", "less KV cache",

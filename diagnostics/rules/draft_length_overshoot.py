@@ -60,7 +60,7 @@ def _draft(facts: Facts, hit: tuple[int, ...], curve: np.ndarray) -> Draft:
         impact=Impact("each round verifies positions that are thrown away", None, "", "curve over all drafts"),
         remedies=(
             Remedy(
-                f"At the next rollout draft {best} tokens.",
+                f"Draft {best} tokens.",
                 "next-rollout", True, facts.engine, flags.flag_for(facts.engine, facts.version, "speculative-config"),
                 f"num_speculative_tokens={len(shares)}", f"num_speculative_tokens={best}",
                 "shorter rounds with almost the same accepted length", "none for correctness", "set it back",

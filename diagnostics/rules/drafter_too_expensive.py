@@ -30,8 +30,10 @@ NO_WIN = 0.9
 OVERHEAD = 0.5
 # What the engine's half needs; a benchmark can answer without it.
 NEEDS = (
-    Need(("spec_draft_tokens", "spec_accept_length"), how_to_get="speculation is off, or its metrics are "
-         "not here"),
+    Need(
+        ("spec_draft_tokens", "spec_accept_length"),
+        how_to_get="speculation is off, or its metrics are not here",
+    ),
 )
 
 
@@ -114,10 +116,10 @@ def _draft(facts: Facts, hit: dict[int, Cost]) -> Draft:
         impact=Impact("the drafter's memory and time bring no speed", round(cost.time, 2) if paired else None,
                       "x time a token", "replicas side by side" if paired else "the engine's own figure"),
         remedies=(
-            Remedy("Now: nothing is broken; if latency matters, send traffic to replicas without "
-                   "speculation; no restart.", "now", expected="the speed of plain decoding",
+            Remedy("Nothing is broken; if latency matters, send traffic to replicas without "
+                   "speculation.", "now", expected="the speed of plain decoding",
                    risk="none for the output", undo="route as before"),
-            Remedy("At the next rollout use a lighter drafter (heads of the model, n-grams for copying work) "
+            Remedy("Use a lighter drafter (heads of the model, n-grams for copying work) "
                    "or draft fewer tokens.", "next-rollout", True, facts.engine, flags.flag_for(facts.engine,
                         facts.version, "speculative-config"), how, None, "cost falls more than acceptance",
                    "acceptance changes: measure again", "the old settings"),

@@ -106,8 +106,8 @@ def _draft(facts: Facts, hit: tuple[int, ...], found: list[courses.Stall | None]
         impact=Impact("every request on this replica stands still", stall.running, "requests",
                       "running without progress"),
         remedies=(
-            Remedy("Now: take the replica out of the router; its health check will not do it. Save stacks "
-                   "and the end of the log; no restart of the others.", "now",
+            Remedy("Take the replica out of the router; its health check will not do it. Save stacks "
+                   "and the end of the log.", "now",
                    expected="no new request lands on it", risk="the other replicas carry its load",
                    undo="add it back once tokens flow"),
             Remedy("Then restart this one replica; its running requests are lost in any case.", "now", True,

@@ -141,8 +141,8 @@ def _draft(facts: Facts, held: list[Held]) -> Draft:
         chart=ChartHint(("itl", "running", "generation_tokens"), {}),
         impact=Impact("steps take longer on this replica", None, "", "clocks; the step time follows them"),
         remedies=(
-            Remedy("Now: route traffic away from the replica or lower its weight; after an error of memory "
-                   "or link, drain the node; no restart of the others.", "now",
+            Remedy("Route traffic away from the replica or lower its weight; after an error of memory "
+                   "or link, drain the node.", "now",
                    expected="the card cools, other replicas answer at full speed",
                    risk="the other replicas carry its load", undo="restore the weight"),
             Remedy("Check fans and air, and the power limit that is set on the card against its default.",

@@ -64,7 +64,7 @@ def evaluate(facts: Facts) -> Outcome:
     if np.isnan(host.cores[lost]).all() and np.isnan(host.activity[lost]).all():
         return Unanswered(
             Reason.NOT_IN_THIS_INPUT, ("process_cpu", "gpu_dram_active"),
-            "give process_cpu_seconds_total of the API server, or DCGM's series with the pod's label",
+            "give the CPU seconds of the API server's process, or DCGM's series with the pod's label",
         )  # fmt: skip
     return Passed()
 
@@ -133,10 +133,10 @@ def _draft(facts: Facts, hit: tuple[int, ...], host: Host) -> Draft:
         impact=Impact("first tokens are late for every request", round(gap, 2), "s a request",
                       "means over the window"),
         remedies=(
-            Remedy("Now: spread streams over more replicas, or let clients take fewer and larger chunks; no "
+            Remedy("Spread streams over more replicas, or let clients take fewer and larger chunks; no "
                    "restart.", "now", expected="first tokens come with queue and prefill", risk="none",
                    undo="route as before"),
-            Remedy("At the next rollout run several API server processes and lift the container's CPU limit.",
+            Remedy("Run several API server processes and lift the container's CPU limit.",
                    "next-rollout", True, facts.engine, flag, None, None, "host work runs in parallel",
                    "process metrics vanish and gauges come from the last writer", "go back to one process"),
         ),

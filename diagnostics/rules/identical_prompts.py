@@ -165,7 +165,7 @@ def _draft(facts: Facts, runs: list[BenchRun], signs: list[Sign], served: Sign |
         impact=Impact("throughput and time to first token look better than production will see", None, "", best.sentence),
         remedies=(
             Remedy("Repeat the run with as many distinct prompts as requests, drawn from production's mix, and another seed "
-                   "than the last run; no restart.", "now", flag="--seed", expected="first tokens cost their prefill again",
+                   "than the last run.", "now", flag="--seed", expected="first tokens cost their prefill again",
                    risk="none for the server", undo="use the old data set and seed"),
         ),
         do_not=("Do not size replicas or compare hardware by this result.",),

@@ -37,7 +37,9 @@ NEEDS = (
 
 def evaluate(facts: Facts) -> Outcome:
     """Judge the engine's own record; a benchmark that prints its acceptance answers where that is not there."""
-    return bench.either(facts, NEEDS, _from_engine, lambda f: bench_acceptance.outcome(f, LOW_RATE, LOW_LENGTH, LOSSLESS))
+    return bench.either(
+        facts, NEEDS, _from_engine, lambda f: bench_acceptance.outcome(f, LOW_RATE, LOW_LENGTH, LOSSLESS)
+    )
 
 
 def _from_engine(facts: Facts) -> Outcome:
@@ -106,15 +108,15 @@ def _remedies(facts: Facts, i: int) -> tuple[Remedy, ...]:
     how = speculation.method(facts, i)
     return (
         Remedy(
-            "Now: route traffic that copies its input (summaries, edits) here and open-ended traffic to a replica without "
-            "speculation; no restart.",
+            "Route traffic that copies its input (summaries, edits) here and open-ended traffic to a replica without "
+            "speculation.",
             "now",
             expected="acceptance rises where drafts fit",
             risk="none for correctness",
             undo="route as before",
         ),
         Remedy(
-            "At the next rollout use a drafter that fits the model (EAGLE-3, MTP or a small model of the family), draft fewer "
+            "Use a drafter that fits the model (EAGLE-3, MTP or a small model of the family), draft fewer "
             "tokens, or run without speculation; compare tokens a second at the same load.",
             "next-rollout",
             restart=True,

@@ -102,10 +102,10 @@ def _draft(facts: Facts, i: int, longest: float, fits: float, *, said: str, cost
         chart=ChartHint(("prompt_len", "generation_len", "kv_usage")),
         impact=Impact(cost, None, "", "configured length beside its limit"),
         remedies=(
-            Remedy("Now: limit prompt and answer length at the gateway to what the product needs.", "now",
+            Remedy("Limit prompt and answer length at the gateway to what the product needs.", "now",
                    expected="no request takes the pool",
                    risk="longer requests are refused", undo="lift the limit"),
-            Remedy(f"At the next rollout lower the maximum{f' with {flag}' if flag else ''}, to twice what "
+            Remedy(f"Lower the maximum{f' with {flag}' if flag else ''}, to twice what "
                    "the longest requests use.",
                    "next-rollout", True, facts.engine, flag, words.number(longest).replace(",", ""),
                    suggested,

@@ -72,7 +72,7 @@ def _draft(facts: Facts, hit: tuple[int, ...]) -> Draft:
         ),
         remedies=(
             Remedy(
-                "Now: shed or route away load until the queue is gone; no restart.",
+                "Shed or route away load until the queue is gone.",
                 "now",
                 expected="time to first token falls to prefill alone",
                 risk="shed requests fail fast",

@@ -120,22 +120,22 @@ def _draft(facts: Facts, i: int, wanted: str, rows: tuple[Gpu, ...], *, weight_o
 def _remedies(facts: Facts, i: int, wanted: str, capability: float | None) -> tuple[Remedy, ...]:
     asked = deployment.weights_format(facts, i)
     if wanted == "bf16":
-        instead, suggested = "At the next rollout run in float16, which this GPU has: --dtype half.", "half"
+        instead, suggested = "Run in float16, which this GPU has: --dtype half.", "half"
     elif capability is not None and capability >= FIRST_CAPABILITY["fp8"]:
-        instead, suggested = "At the next rollout serve an FP8 checkpoint, which this GPU computes in.", "fp8"
+        instead, suggested = "Serve an FP8 checkpoint, which this GPU computes in.", "fp8"
     elif capability is None or capability >= AMPERE:
         instead, suggested = (
-            "At the next rollout serve 4-bit GPTQ or AWQ through a Marlin-class kernel for small batches, or "
+            "Serve 4-bit GPTQ or AWQ through a Marlin-class kernel for small batches, or "
             "INT8 (W8A8) for large ones.",
             "gptq, awq or int8 checkpoint",
         )
     else:
         instead, suggested = (
-            "At the next rollout serve a 4-bit GPTQ or AWQ checkpoint, or plain float16.",
+            "Serve a 4-bit GPTQ or AWQ checkpoint, or plain float16.",
             "gptq or awq checkpoint",
         )
     return (
-        Remedy("Now: if it does not start, keep traffic on the old deployment; if it runs, send long prompts "
+        Remedy("If it does not start, keep traffic on the old deployment; if it runs, send long prompts "
                "to newer GPUs.", "now",
                expected="nothing is lost meanwhile", risk="none"),
         Remedy(instead, "next-rollout", True, facts.engine,

@@ -112,14 +112,14 @@ def _waste(facts: Facts, i: int, events: float, running: float) -> Impact:
 def _remedies(facts: Facts, i: int, running: float) -> tuple[Remedy, ...]:
     cap = limit(facts.settings[i], CAP_NAMES)
     now = Remedy(
-        "Now: lower the number of requests that clients keep open on this replica, or route part of them away; no restart.",
+        "Lower the number of requests that clients keep open on this replica, or route part of them away.",
         "now",
         expected=f"preemptions stop when fewer than about {words.number(max(1.0, running))} requests share the cache",
         risk="some requests wait outside or go elsewhere",
         undo="lift the client limit",
     )
     lower = Remedy(
-        "Or at the next rollout lower the concurrency cap to what the cache holds at real lengths.",
+        "Lower the concurrency cap to what the cache holds at real lengths.",
         "next-rollout",
         restart=True,
         engine=facts.engine,

@@ -139,7 +139,7 @@ def _remedies(facts: Facts, i: int) -> tuple[Remedy, ...]:
     budget = limit(facts.settings[i], BUDGET_NAMES)
     found = [
         Remedy(
-            "Now: route long prompts to a replica of their own, so that they stall each other only; no restart.",
+            "Route long prompts to a replica of their own, so that they stall each other only.",
             "now",
             expected="streams on the other replicas run evenly",
             risk="long prompts wait longer for their first token",
@@ -149,7 +149,7 @@ def _remedies(facts: Facts, i: int) -> tuple[Remedy, ...]:
     if facts.flag(i, "enable_chunked_prefill") is False and chunk:
         found.append(
             Remedy(
-                f"At the next rollout switch chunked prefill on: {chunk}.",
+                f"Switch chunked prefill on: {chunk}.",
                 "next-rollout", True, facts.engine, chunk, "off", "on",
                 "a step carries a piece of a prompt beside every running answer",
                 "long prompts take a little longer to their first token", "--no-enable-chunked-prefill",

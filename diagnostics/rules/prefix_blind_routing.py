@@ -77,8 +77,8 @@ def _draft(facts: Facts, chosen: tuple[int, ...], pooled: float, rates: np.ndarr
         impact=Impact("prompts are computed again on every replica", None, "", "the reuse lost is not proved"),
         remedies=(
             Remedy(
-                "Now: try prefix-aware routing (hash of the leading tokens, or of the conversation) on part of the traffic and "
-                "compare hit rates; the engines need no restart.",
+                "Try prefix-aware routing (hash of the leading tokens, or of the conversation) on part of the traffic and "
+                "compare hit rates.",
                 "now", False, None, None, "blind", "prefix-aware", "hit rate rises, time to first token falls",
                 "with mostly unique prompts affinity only makes load uneven: bound it by load", "switch the policy back",
             ),

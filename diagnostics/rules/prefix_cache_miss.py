@@ -63,7 +63,7 @@ def _disabled(facts: Facts, i: int) -> Draft | None:
         + ("" if distinct is not None else " Whether these prompts share anything is not known here."),
         evidence=(Evidence("prefix caching", "setting", 0.0, "0/1", "=", 0.0, facts.entities[i].label, Provenance.CONFIGURED),),
         remedy=Remedy(
-            f"At the next rollout switch prefix caching on{f' ({flag})' if flag else ''}, if prompts share their beginnings.",
+            f"Switch prefix caching on{f' ({flag})' if flag else ''}, if prompts share their beginnings.",
             "next-rollout", True, facts.engine, flag, "off", "on", "shared prefixes are computed once",
             "none known for correctness", "switch it off again",
         ),
@@ -103,7 +103,7 @@ def _shorter_than_block(facts: Facts, i: int) -> Draft | None:
             Evidence("prompt length", text, value, "tokens", "<", block, facts.entities[i].label, kind),
         ),
         remedy=Remedy(
-            "At the next rollout use an engine release that caches hybrid models in smaller units, or send longer shared prompts "
+            "Use an engine release that caches hybrid models in smaller units, or send longer shared prompts "
             "here; a larger pool does not help.",
             "next-rollout", True, facts.engine, None, f"block of {words.number(block)} tokens", None,
             "reuse from the first full block on", "none known", "go back",

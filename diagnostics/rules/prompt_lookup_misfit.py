@@ -59,11 +59,11 @@ def _draft(facts: Facts, hit: tuple[int, ...], numbers: speculation.Speculation)
         impact=Impact("verification work without gain", None, "", "drafting itself is nearly free"),
         remedies=(
             Remedy(
-                "Now: send summaries, edits and document questions here, open-ended traffic elsewhere; no restart.",
+                "Send summaries, edits and document questions here, open-ended traffic elsewhere.",
                 "now", expected="acceptance rises", risk="none for correctness", undo="route as before",
             ),
             Remedy(
-                "At the next rollout run this traffic without prompt lookup, or with a trained drafter.",
+                "Run this traffic without prompt lookup, or with a trained drafter.",
                 "next-rollout", True, facts.engine, flags.flag_for(facts.engine, facts.version, "speculative-config"),
                 speculation.method(facts, worst), "remove it", "steps verify one token a sequence again",
                 "slower where the answers do copy", "restore the setting",

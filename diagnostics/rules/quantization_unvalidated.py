@@ -58,7 +58,7 @@ def _draft(facts: Facts, i: int, asked: deployment.Format) -> Draft:
         impact=Impact("quality and speed against full precision are not known", None, "",
                       "nothing measured here"),
         remedies=(
-            Remedy("Now: keep the full-precision replica warm, if there is one, and collect prompts whose "
+            Remedy("Keep the full-precision replica warm, if there is one, and collect prompts whose "
                    "answers were complained of.",
                    "now", expected="a way back and a first test set", risk="cost of one replica"),
             Remedy("Before the next rollout run both halves: evaluations of your task, and a load test at "

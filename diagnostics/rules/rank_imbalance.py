@@ -62,12 +62,12 @@ def _draft(facts: Facts, queue: tuple[int, int], spread: fleet.Balance) -> Draft
         impact=Impact("requests on the full rank wait for nothing", None, "", "queue beside room"),
         remedies=(
             Remedy(
-                "Now: lower the load until the full rank has drained; balance by requests in flight in front of the server where "
-                "ranks have addresses of their own; no restart.",
+                "Lower the load until the full rank has drained; balance by requests in flight in front of the server where "
+                "ranks have addresses of their own.",
                 "now", expected="queues even out", risk="none", undo="restore the load",
             ),
             Remedy(
-                "At the next rollout put each rank behind the router as its own replica (external load balancing).",
+                "Put each rank behind the router as its own replica (external load balancing).",
                 "next-rollout", True, facts.engine, "--data-parallel-size", None, None,
                 "the router sees each rank's queue", "more addresses to watch", "go back to internal balancing",
             ),

@@ -80,8 +80,8 @@ def _draft(facts: Facts, hit: tuple[int, ...]) -> Draft:
                       "most running at once before"),
         remedies=(
             Remedy(
-                "Now: take the replica out of the router until it answers, and read the end of its log and the reason of its last "
-                "exit; no restart of the others.",
+                "Take the replica out of the router until it answers, and read the end of its log and the reason of its last "
+                "exit.",
                 "now", expected="no request goes to it", risk="the other replicas carry its load", undo="add it back",
             ),
             Remedy(
@@ -116,8 +116,7 @@ def _from_log(facts: Facts, count: int) -> Draft:
         impact=Impact("requests in flight were lost", None, "requests", "the log does not count them"),
         remedies=(
             Remedy(
-                "Now: take the replica out of the router until it is ready, and read the lines before the second start; "
-                "no restart.",
+                "Take the replica out of the router until it is ready, and read the lines before the second start.",
                 "now", expected="no request goes to it", risk="the others carry its load", undo="add it back",
             ),
         ),

@@ -92,8 +92,8 @@ def _draft(facts: Facts, chosen: list[int], slow: peers.Slow) -> Draft:
         impact=Impact(f"one request in {len(chosen)} is {words.number(slow.ratio)} times as slow",
                       round(slow.ratio, 1), "x time a token", "means over the window"),
         remedies=(
-            Remedy("Now: take the slow replica out of the router or lower its weight; routing by least "
-                   "outstanding requests does this by itself; no restart.", "now",
+            Remedy("Take the slow replica out of the router or lower its weight; routing by least "
+                   "outstanding requests does this by itself.", "now",
                    expected="no request lands on the slow one", risk="the others carry its load",
                    undo="restore the weight"),
             Remedy("Recreate it on another node: if the fault moves along it is the configuration, else it "

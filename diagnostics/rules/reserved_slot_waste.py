@@ -97,10 +97,10 @@ def _draft(facts: Facts, i: int, slots: tuple[float, float], held: float, proven
                       "requests", round(fit, 1),
                       "requests", "reserved tokens by tokens held"),
         remedies=(
-            Remedy("Now: spread the load over more servers, or lower the clients' concurrency to the number "
+            Remedy("Spread the load over more servers, or lower the clients' concurrency to the number "
                    "of slots.", "now",
                    expected="waiting is visible at the client", risk="none", undo="raise it again"),
-            Remedy("At the next rollout let more slots share the pool: more slots with --kv-unified, or a "
+            Remedy("Let more slots share the pool: more slots with --kv-unified, or a "
                    "slot length near the longest real request.", "next-rollout", True, facts.engine, flag,
                    words.number(number),
                    words.number(number * 4),

@@ -95,8 +95,8 @@ def _draft(
                       "tokens by replica over the window"),
         remedies=(
             Remedy(
-                "Now: send new requests to the replica with the fewest in flight (least outstanding requests) in the router's "
-                "settings; the engines need no restart.",
+                "Send new requests to the replica with the fewest in flight (least outstanding requests) in the router's "
+                "settings.",
                 "now", False, None, None, "round robin", "least outstanding requests",
                 "running evens out within one answer's length", "prefix affinity is lost unless the router weighs both",
                 "switch the policy back",

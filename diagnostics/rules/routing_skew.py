@@ -65,8 +65,8 @@ def _draft(facts: Facts, queue: tuple[int, int], spread: fleet.Balance, what: st
         impact=Impact("users of the loaded replica wait while another has room", round(spread.ratio, 1), "x requests", what),
         remedies=(
             Remedy(
-                "Now: route by requests in flight, or lower the weight of prefix affinity or stickiness in the router; the engines "
-                "need no restart.",
+                "Route by requests in flight, or lower the weight of prefix affinity or stickiness in the router; the engines "
+                "need.",
                 "now", False, None, None, None, "least outstanding requests", "queues even out within one answer's length",
                 "some prefix reuse is lost", "restore the router's settings",
             ),

@@ -129,9 +129,9 @@ def _draft(facts: Facts, hit: dict[int, Batch]) -> Draft:
                       "unknown without a comparison", round(batch.gain, 2) if proved else None,
                       "x throughput", "replicas side by side at the same batch"),
         remedies=(
-            Remedy("Now: spread the load over more replicas, so that each runs a smaller batch; no restart.",
+            Remedy("Spread the load over more replicas, so that each runs a smaller batch.",
                    "now", expected="drafts pay again", risk="none for the output", undo="route as before"),
-            Remedy("At the next rollout draft fewer tokens, or fewer at a large batch where the release can.",
+            Remedy("Draft fewer tokens, or fewer at a large batch where the release can.",
                    "next-rollout", True, facts.engine, flag, None, None, "compute goes into tokens",
                    "slower single streams at night", "the old draft length"),
         ),

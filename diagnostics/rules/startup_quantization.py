@@ -68,9 +68,9 @@ def _draft(facts: Facts, i: int, asked: deployment.Format) -> Draft:
                       "replica", load or None, "s" if load else "",
                       "printed load time" if load else "not measured"),
         remedies=(
-            Remedy("Now: avoid restarts and scale up earlier, until the checkpoint is changed.", "now",
+            Remedy("Avoid restarts and scale up earlier, until the checkpoint is changed.", "now",
                    expected="nobody waits for a start", risk="cost of replicas kept up"),
-            Remedy("At the next rollout load a prequantized checkpoint (AWQ, GPTQ, or FP8 where the GPU has "
+            Remedy("Load a prequantized checkpoint (AWQ, GPTQ, or FP8 where the GPU has "
                    "it) without the flag.",
                    "next-rollout", True, facts.engine, "--quantization", asked.name, "from the checkpoint",
                    "short starts and a fast kernel", "another method has another quality: validate "

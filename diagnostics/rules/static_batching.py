@@ -108,11 +108,11 @@ def _draft(facts: Facts, found: dict[int, Waves]) -> Draft:
         impact=Impact(f"{words.percent(seen.idle_seats)} of seat time is empty while requests wait",
                       round(seen.idle_seats, 2), "ratio", "mean running by its top, while requests wait"),
         remedies=(
-            Remedy("Now: let clients send to the engine's own endpoint instead of the wrapper, or send the "
-                   "next request whenever one ends; no restart.", "now",
+            Remedy("Let clients send to the engine's own endpoint instead of the wrapper, or send the "
+                   "next request whenever one ends.", "now",
                    expected="running stays near its top", risk="clients see errors one by one",
                    undo="send through the wrapper again"),
-            Remedy("At the next rollout serve with continuous batching: a server instead of an offline call, "
+            Remedy("Serve with continuous batching: a server instead of an offline call, "
                    "in-flight batching in the model server, no batcher in front.", "next-rollout", True,
                    expected="seats refill at each step; throughput grows with the spread of answer lengths",
                    risk="timeouts and errors are now one a request", undo="the old service"),

@@ -18,7 +18,7 @@ from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role
 from diagnostics.model.report import Regime
 from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import Provenance
-from diagnostics.signals.regimes import BUDGET_SHARE, PREFILL_BUSY, PREFILL_SHARE
+from diagnostics.signals.regimes import BUDGET_SHARE, PREFILL_BUSY, PREFILL_MOST, PREFILL_SHARE
 from diagnostics.signals.settings import BUDGET_NAMES, limit
 
 # A full step by a decode-only step: from this on, time goes into computing prompt tokens, and larger steps would only
@@ -125,7 +125,8 @@ def _evidence(
         tokens = float(facts.column("iteration_tokens", Stat.HIST_SUM, during)[i])
         share = 1 - generated / tokens if tokens > 0 else float("nan")
         found.append(
-            Evidence("iteration_tokens", "share of prompt tokens", round(share, 4), "ratio", ">=", PREFILL_SHARE,
+            Evidence("iteration_tokens", "share of prompt tokens", round(share, 4), "ratio", ">=",
+                     PREFILL_SHARE if share >= PREFILL_SHARE else PREFILL_MOST,
                      facts.entities[i].label, provenance)
         )  # fmt: skip
     else:
@@ -142,7 +143,7 @@ def _remedies(facts: Facts, i: int, budget: float | None, variant: str | None) -
     caching = facts.flag(i, "enable_prefix_caching")
     found = [
         Remedy(
-            "Now: route long prompts to other replicas or admit fewer of them at the gateway; no restart.",
+            "Route long prompts to other replicas or admit fewer of them at the gateway.",
             "now",
             expected="the queue drains; short prompts start at once",
             risk="long prompts wait outside or go elsewhere",
@@ -152,7 +153,7 @@ def _remedies(facts: Facts, i: int, budget: float | None, variant: str | None) -
     if caching is False:
         found.append(
             Remedy(
-                "At the next rollout switch prefix caching on, if prompts share their beginnings.",
+                "Switch prefix caching on, if prompts share their beginnings.",
                 "next-rollout", True, facts.engine, "--enable-prefix-caching", "off", "on",
                 "shared prefixes are not computed again", "none known", "--no-enable-prefix-caching",
             )
@@ -160,7 +161,7 @@ def _remedies(facts: Facts, i: int, budget: float | None, variant: str | None) -
     if flag and budget and variant != "prefill-compute":
         found.append(
             Remedy(
-                f"At the next rollout raise {flag} from {words.number(budget)} to {2 * budget:.0f}.",
+                f"Raise {flag} from {words.number(budget)} to {2 * budget:.0f}.",
                 "next-rollout", True, facts.engine, flag, words.number(budget), f"{2 * budget:.0f}",
                 "prompts start sooner",
                 "gaps between tokens get longer with the step; stop when inter-token latency nears its target",

@@ -108,10 +108,10 @@ def _invalid(facts: Facts, case: Case) -> Draft:
         chart=ChartHint(("up",)),
         impact=Impact("the replica never starts", None, "", "refused start"),
         remedies=(
-            Remedy("Now: stop this rollout and keep traffic on the replicas that run; no restart of "
+            Remedy("Stop this rollout and keep traffic on the replicas that run; no restart of "
                    "those.", "now",
                    expected="users are served meanwhile", risk="less capacity", undo="resume the rollout"),
-            Remedy("At the next rollout use a degree that divides the "
+            Remedy("Use a degree that divides the "
                    f"model{f', {flag} {best}' if flag and best else ''}; give GPUs that are left over to a "
                    "second replica or to pipeline stages.", "next-rollout", True, facts.engine, flag,
                    str(case.tp), best, "it starts", "weights a GPU grow: check that they fit", "old degree"),

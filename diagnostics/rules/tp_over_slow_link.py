@@ -133,10 +133,10 @@ def _remedies(facts: Facts, i: int, tp: int | None) -> tuple[Remedy, ...]:
     )
     fewer = str(tp // 2) if tp and tp > 1 else None
     return (
-        Remedy("Now: route latency-critical traffic to replicas inside an NVLink domain; measure this one at "
+        Remedy("Route latency-critical traffic to replicas inside an NVLink domain; measure this one at "
                "half the degree.", "now",
                expected="the cost of the link is known", risk="none"),
-        Remedy("At the next rollout use fewer GPUs a group: pipeline stages across the slow link, more "
+        Remedy("Use fewer GPUs a group: pipeline stages across the slow link, more "
                "replicas, or quantized weights on half the GPUs.", "next-rollout", True, facts.engine,
                degree or stages,
                str(tp) if tp else None, fewer,

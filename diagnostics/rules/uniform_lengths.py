@@ -113,8 +113,8 @@ def _draft(facts: Facts, flat: list[Flat], total: int) -> Draft:
         impact=Impact("tail latency and usable concurrency look better than production will see", None, "",
                       "no spread of lengths"),
         remedies=(
-            Remedy("Repeat the run with production's length distribution: a real data set, or a wide range around the mean; "
-                   "no restart.", "now", flag="--random-range-ratio", suggested="0.8 (vllm bench serve)",
+            Remedy("Repeat the run with production's length distribution: a real data set, or a wide range around the mean.", "now",
+                   flag="--random-range-ratio", suggested="0.8 (vllm bench serve)",
                    expected="percentiles that hold for mixed requests", risk="none for the server",
                    undo="use the fixed lengths again, to compare like with like"),
         ),

@@ -116,10 +116,10 @@ def _draft(facts: Facts, hit: tuple[int, ...], gone: float, shrinking: float, ca
         impact=Impact("fewer tokens a second at peak than 16 bit or 8 bit would make", None, "x throughput",
                       "arithmetic of the card; the loss itself needs both formats side by side"),
         remedies=(
-            Remedy("Now: spread the load over more replicas; below the turning point 4 bit is the faster "
-                   "format; no restart.", "now", expected="each batch falls", risk="none",
+            Remedy("Spread the load over more replicas; below the turning point 4 bit is the faster "
+                   "format.", "now", expected="each batch falls", risk="none",
                    undo="route as before"),
-            Remedy("At the next rollout serve a format the card computes in: FP8 on Ada, Hopper and newer, "
+            Remedy("Serve a format the card computes in: FP8 on Ada, Hopper and newer, "
                    "INT8 on Ampere, or 16 bit where it fits.", "next-rollout", True, facts.engine,
                    "--quantization", word, None, "arithmetic without dequantizing",
                    "more weight memory, so less KV cache; check the quality", "the old checkpoint"),

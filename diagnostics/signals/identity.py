@@ -32,6 +32,8 @@ _CUT_OFF_SECONDS = 0.5
 MIN_ALIGNED = 4
 
 Array = NDArray[np.float64]
+# (replica, model, rank) -> number of the entity.
+Seats = dict[tuple[int, str, str | None], int]
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class Replica:
         name: as the richest carrier names it.
         origin: what told it apart: a label, ``file suffix``, or ``the only one``.
         attributed: false when nothing tells it from other replicas; no fleet rule runs on it then.
+        ranks: the data-parallel ranks seen of each model.
     """
 
     name: str
@@ -51,7 +54,7 @@ class Replica:
     job: str = ""
     namespace: str = ""
     engine: str | None = None
-    ranks: set[str] = field(default_factory=set)
+    ranks: dict[str, set[str]] = field(default_factory=dict)
     has_engine_series: bool = False
 
 
@@ -95,10 +98,14 @@ class Identities:
 
 
 def replica_key(labels: dict[str, str]) -> tuple[str, str]:
-    """The label that names a replica, as (value, label name); empty strings when none does."""
+    """The label that names a replica, as (value, label name); empty strings when none does.
+
+    Pods of one name in two namespaces are two, so the namespace stands before the name where it is known.
+    """
     for name in REPLICA_LABELS:
         if labels.get(name):
-            return labels[name], name
+            space = labels.get("namespace", "")
+            return (f"{space}/{labels[name]}" if space else labels[name]), name
     return "", ""
 
 
@@ -226,9 +233,7 @@ def resolve(captures: list[Capture]) -> Identities:
     _gather(captures, roots, replicas)
     _mark_unattributed(captures, places, union, replicas)
     entities, numbers = _entities(captures, replicas)
-    of_series = [
-        _of_capture(capture, roots, replicas, numbers, number) for number, capture in enumerate(captures)
-    ]
+    of_series = [_of_capture(capture, roots, numbers, number) for number, capture in enumerate(captures)]
     names = {place: replicas[root].name for place, root in roots.items()}
     return Identities(entities, of_series, shifts, names)
 
@@ -240,9 +245,17 @@ def _join_by_keys(places: list[Local], union: _Union) -> None:
             b = places[j]
             if a.capture == b.capture:
                 continue
-            same_label = a.key and a.key == b.key
-            if same_label or (a.starts & b.starts) or (a.suffix and a.suffix == b.suffix):
+            same_suffix = bool(a.suffix) and a.suffix == b.suffix
+            other_suffix = a.suffix and b.suffix and a.suffix != b.suffix
+            if _same_name(a.key, b.key) or same_suffix or (a.starts & b.starts and not other_suffix):
                 union.join(i, j)
+
+
+def _same_name(a: str, b: str) -> bool:
+    """Whether two keys name one replica; a carrier that knows no namespace may leave it out."""
+    if not a or not b:
+        return False
+    return a == b or (("/" in a) != ("/" in b) and a.rpartition("/")[2] == b.rpartition("/")[2])
 
 
 def _join_logs(captures: list[Capture], places: list[Local], union: _Union) -> dict[int, float]:
@@ -336,11 +349,11 @@ def _gather(captures: list[Capture], roots: dict[tuple[int, str], int], replicas
                 continue
             replica.has_engine_series = True
             replica.engine = replica.engine or engine
-            for name in MODEL_LABELS:
-                if labels.get(name):
-                    replica.models[labels[name]] += 1
-            if (rank := _rank(labels)) is not None:
-                replica.ranks.add(rank)
+            model, rank = _model_label(labels), _rank(labels)
+            if model:
+                replica.models[model] += 1
+            if rank is not None:
+                replica.ranks.setdefault(model, set()).add(rank)
 
 
 @cache
@@ -365,9 +378,7 @@ def _mark_unattributed(
             replicas[root].name = f"replica {number}"
 
 
-def _entities(
-    captures: list[Capture], replicas: dict[int, Replica]
-) -> tuple[list[Entity], dict[tuple[int, str | None], int]]:
+def _entities(captures: list[Capture], replicas: dict[int, Replica]) -> tuple[list[Entity], Seats]:
     """Entities of the replicas that run an engine, and of targets of the same job that never answered."""
     jobs = {r.job for r in replicas.values() if r.has_engine_series}
     fallback = _model_in_settings(captures)
@@ -375,30 +386,43 @@ def _entities(
     common = named[0].models.most_common(1)[0][0] if named else fallback or "model"
     engine = next((r.engine for r in replicas.values() if r.engine), None) or _engine(captures)
     entities: list[Entity] = []
-    numbers: dict[tuple[int, str | None], int] = {}
-    models = {(r.namespace, r.job, _model(r, common)) for r in replicas.values() if r.has_engine_series}
+    numbers: Seats = {}
+    models = {
+        (r.namespace, r.job, model)
+        for r in replicas.values()
+        if r.has_engine_series
+        for model in r.models or [common]
+    }
     for root, replica in replicas.items():
         # Beside engines only a target of the same job counts that never answered; facts alone stand for a server
         # when nothing else does.
         if not replica.has_engine_series and jobs and (not replica.job or replica.job not in jobs):
             continue
-        model = _model(replica, common)
-        deployment = _deployment_name(model, replica, models)
-        ranks: list[str | None] = [None]
-        if len(replica.ranks) > 1:
-            by_number = sorted(replica.ranks, key=int)
-            ranks = [*by_number]
-        for rank in ranks:
-            numbers[(root, rank)] = len(entities)
+        for model, rank in _seats(replica, common):
+            numbers[(root, model, rank)] = len(entities)
             entities.append(
-                Entity(len(entities), deployment, model, replica.name, rank, replica.engine or engine,
-                       replica.attributed)
+                Entity(len(entities), _deployment_name(model, replica, models), model, replica.name, rank,
+                       replica.engine or engine, replica.attributed)
             )  # fmt: skip
     return entities, numbers
 
 
-def _model(replica: Replica, common: str) -> str:
-    return replica.models.most_common(1)[0][0] if replica.models else common
+def _seats(replica: Replica, common: str) -> list[tuple[str, str | None]]:
+    """(model, rank) of each scheduler of a replica; the rank is None where there is only one."""
+    seats: list[tuple[str, str | None]] = []
+    for model in sorted(replica.models) or [common]:
+        ranks = replica.ranks.get(model, set()) | (
+            replica.ranks.get("", set()) if len(replica.models) < 2 else set()
+        )
+        if len(ranks) < 2:
+            seats.append((model, None))
+        else:
+            seats.extend((model, rank) for rank in sorted(ranks, key=int))
+    return seats
+
+
+def _model_label(labels: dict[str, str]) -> str:
+    return next((labels[name] for name in MODEL_LABELS if labels.get(name)), "")
 
 
 def _deployment_name(model: str, replica: Replica, models: set[tuple[str, str, str]]) -> str:
@@ -424,34 +448,28 @@ def _engine(captures: list[Capture]) -> str:
 
 
 def _of_capture(
-    capture: Capture,
-    roots: dict[tuple[int, str], int],
-    replicas: dict[int, Replica],
-    numbers: dict[tuple[int, str | None], int],
-    number: int,
+    capture: Capture, roots: dict[tuple[int, str], int], numbers: Seats, number: int
 ) -> list[tuple[int, ...]]:
     """Entities of each series of a capture; looked up once for all series that share their labels."""
+    by_root: dict[int, Seats] = {}
+    for (root, model, rank), entity in numbers.items():
+        by_root.setdefault(root, {})[(root, model, rank)] = entity
     known: dict[int, tuple[int, ...]] = {}
     for series in capture.series:
         if id(series.labels) not in known:
-            known[id(series.labels)] = _of(series.labels, roots, replicas, numbers, number)
+            root = roots[(number, replica_key(series.labels)[0])]
+            known[id(series.labels)] = _of(series.labels, by_root.get(root, {}))
     return [known[id(series.labels)] for series in capture.series]
 
 
-def _of(
-    labels: dict[str, str],
-    roots: dict[tuple[int, str], int],
-    replicas: dict[int, Replica],
-    numbers: dict[tuple[int, str | None], int],
-    capture: int,
-) -> tuple[int, ...]:
-    """Entities that a series with these labels speaks of; several when it is of the whole process."""
-    root = roots[(capture, replica_key(labels)[0])]
+def _of(labels: dict[str, str], seats: Seats) -> tuple[int, ...]:
+    """Entities of one replica that a series with these labels speaks of; several when it is of the whole process."""
     if is_repetition(labels):
         return ()
-    if len(replicas[root].ranks) < 2:
-        return (numbers[(root, None)],) if (root, None) in numbers else ()
-    rank = _rank(labels)
-    if rank is not None:
-        return (numbers[(root, rank)],) if (root, rank) in numbers else ()
-    return tuple(numbers[(root, r)] for r in sorted(replicas[root].ranks, key=int) if (root, r) in numbers)
+    mine = [(model, rank, number) for (_, model, rank), number in seats.items()]
+    model, rank = _model_label(labels), _rank(labels)
+    if len({m for m, _, _ in mine}) > 1 and model:
+        mine = [seat for seat in mine if seat[0] == model]
+    if len(mine) > 1 and rank is not None:
+        mine = [seat for seat in mine if seat[1] is None or seat[1] == rank]
+    return tuple(number for _, _, number in mine)

@@ -144,12 +144,16 @@ def _runs(
     names: list[str],
 ) -> list[Segment]:
     """Runs of equal regimes; a run ends where the next begins, stretches shorter than the dwell are absorbed."""
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
+    stale = np.diff(t) > STALE_SCRAPES * step
+    starts = np.concatenate([[0], np.flatnonzero((np.diff(codes) != 0) | stale) + 1])
     ends = np.concatenate([starts[1:], [len(codes)]])
     runs: list[Segment] = []
     for a, b in zip(starts, ends, strict=True):
-        end = float(t[b]) if b < len(t) else float(t[-1]) + step
+        seen = float(t[b - 1]) + step
+        end = float(t[b]) if b < len(t) and not stale[b - 1] else seen
         runs.append(Segment(float(t[a]), end, Regime(names[codes[a]]), bool(inferred[a:b].any())))
+        if b < len(t) and stale[b - 1]:
+            runs.append(Segment(seen, float(t[b]), Regime.UNDECIDED, False))
     dwell = max(2 * step, HALF_WINDOW_SECONDS / 2)
     merged: list[Segment] = []
     for run in runs:
@@ -215,9 +219,8 @@ SELECT e, slot, t, step, up, start_time, cap, budget, plateau,
        avg((prompt > 0)::INT) OVER w AS prompt_active,
        sum(step_tokens) OVER w AS step_tokens,
        sum(engine_steps) OVER w AS engine_steps,
-       sum(prefill_seconds) OVER w / nullif(max(t) OVER w - min(t) OVER w, 0) AS prefill_busy,
-       sum(gap_seconds) OVER w / nullif(sum(gap_count) OVER w, 0) AS gap_mean,
-       max(t) OVER w - min(t) OVER w AS span
+       sum(prefill_seconds) OVER w / nullif(max(t) OVER w - min(t) OVER w + step, 0) AS prefill_busy,
+       sum(gap_seconds) OVER w / nullif(sum(gap_count) OVER w, 0) AS gap_mean
 FROM f
 WINDOW w AS (PARTITION BY e ORDER BY t
     RANGE BETWEEN greatest({HALF_WINDOW_SECONDS}, {HALF_WINDOW_SCRAPES} * step) PRECEDING

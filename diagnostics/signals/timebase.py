@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from diagnostics.model.samples import Capture, InputKind
+from diagnostics.model.samples import Capture
 
 MIN_FILE_TIME_GAP = 1.0
 
@@ -80,35 +80,3 @@ def give_times(dumps: list[Untimed], interval: float | None) -> bool:
             times[np.isnan(times)] = stamp
         dump.capture.time_basis = basis
     return timed
-
-
-def merge(dumps: list[Capture]) -> Capture:
-    """Dumps of one replica as one capture with several scrapes, so that a counter's growth can be seen.
-
-    Args:
-        dumps: captures with times (or an order as times), of one replica.
-    """
-    whole = Capture(", ".join(d.source for d in dumps), InputKind.EXPOSITION)
-    numbers: dict[tuple[str, tuple[tuple[str, str], ...], float | None], int] = {}
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    for dump in dumps:
-        renumbered = np.empty(len(dump.series), dtype=np.int64)
-        for i, series in enumerate(dump.series):
-            key = (series.name, tuple(sorted(series.labels.items())), series.le)
-            if key not in numbers:
-                numbers[key] = len(whole.series)
-                whole.series.append(series)
-            renumbered[i] = numbers[key]
-        if dump.series_of is not None and dump.times is not None and dump.values is not None:
-            parts.append((renumbered[dump.series_of], dump.times, dump.values))
-        whole.settings.extend(dump.settings)
-        whole.events.extend(dump.events)
-        whole.engine = whole.engine or dump.engine
-        whole.engine_version = whole.engine_version or dump.engine_version
-        whole.suffix = whole.suffix or dump.suffix
-        whole.time_basis = dump.time_basis
-    if parts:
-        whole.series_of, whole.times, whole.values = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
-        )
-    return whole

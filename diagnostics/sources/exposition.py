@@ -19,6 +19,7 @@ from diagnostics.model.samples import Capture, InputKind, Provenance, Series, Se
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_.:]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAMPLE = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?\s+[-+0-9.eEInfNa]+(\s+[-+0-9.eE]+)?\s*(#.*)?$")
 _EDGE = re.compile(r'(?<![a-zA-Z0-9_])le="([-+0-9.eEInf]+)"')
+_WHOLE = re.compile(r'([^\s{]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?)(\s.*)$')
 _ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 _ESCAPE = re.compile(r'\\[\\"n]')
 # 1e11 s is the year 5138: larger stamps are milliseconds (text format 0.0.4), smaller are seconds (OpenMetrics).
@@ -46,7 +47,9 @@ def parse_labels(text: str) -> dict[str, str]:
 
 def _split(line: str) -> tuple[str, str, str]:
     """Split a sample line into series, value and the rest (a timestamp or nothing)."""
-    if (end := line.rfind("}")) >= 0:
+    if "#" in line and (found := _WHOLE.match(line)):  # an exemplar has braces of its own
+        series, tail = found.group(1), found.group(2)
+    elif (end := line.rfind("}")) >= 0:
         series, tail = line[: end + 1], line[end + 1 :]
     else:
         series, _, tail = line.partition(" ")

@@ -11,10 +11,10 @@ import requests
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind
 from diagnostics.options import Options
-from diagnostics.signals import timebase
 from diagnostics.sources import prometheus_api
 from diagnostics.sources.exposition import looks_like_exposition, read_exposition
 from diagnostics.sources.http import get, open_session, without_credentials
+from diagnostics.sources.merge import merge
 
 # A live page is read so often, so far apart: enough for a short course, short enough to wait for.
 SCRAPES, SCRAPE_GAP_SECONDS = 8, 4.0
@@ -44,7 +44,7 @@ def _read_page(session: requests.Session, page: str) -> Capture:
         scrapes.append(_scrape(session, page))
         _progress(f"\rreading {page}: {i + 1} of {SCRAPES}")
     _progress("\n")
-    whole = timebase.merge(scrapes)
+    whole = merge(scrapes)
     whole.source, whole.kind, whole.time_basis = page, InputKind.OPENMETRICS, "scrape times"
     whole.recognised = f"{len(whole.series)} known series, {SCRAPES} scrapes {SCRAPE_GAP_SECONDS:g} s apart"
     whole.unused = scrapes[-1].unused

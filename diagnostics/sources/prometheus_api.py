@@ -100,8 +100,13 @@ def _message(error: PrometheusApiClientException) -> str:
 
 
 def _named(names: tuple[str, ...] | list[str], select: str) -> str:
-    joined = "|".join(re.escape(n).replace("\\:", ":").replace("\\_", "_") for n in names)
-    return "{" + ",".join(part for part in (f'__name__=~"{joined}"', select) if part) + "}"
+    return "{" + ",".join(part for part in (_any_of("__name__", names), select) if part) + "}"
+
+
+def _any_of(label: str, values: tuple[str, ...] | list[str]) -> str:
+    """A matcher for any of these values; they are text, not patterns."""
+    pattern = "|".join(re.escape(value) for value in values).replace("\\", "\\\\").replace('"', '\\"')
+    return f'{label}=~"{pattern}"'
 
 
 def _discover(client: Any, url: str, select: str, start: float, end: float) -> list[str]:
@@ -157,8 +162,7 @@ def _queries(select: str, jobs: list[str]) -> list[str]:
     plain, buckets = registry.names_to_fetch()
     targets = select
     if any(jobs):
-        job = "|".join(re.escape(j) for j in jobs)
-        targets = ",".join(part for part in (select, f'job=~"{job}"') if part)
+        targets = ",".join(part for part in (select, _any_of("job", jobs)) if part)
     third = -(-len(plain) // 3)
     queries = [_named(plain[i : i + third], select) for i in range(0, len(plain), third)]
     queries += [_named(group, select) for group in buckets if group]

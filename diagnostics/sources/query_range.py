@@ -56,7 +56,9 @@ _TEXTS = msgspec.json.Decoder(_TextAnswer)
 def looks_like_answer(head: bytes) -> bool:
     """Whether these first bytes begin a Prometheus API answer."""
     compact = head[:4096].replace(b" ", b"").replace(b"\n", b"")
-    return compact.startswith(b"{") and b'"status":"' in compact and b'"metric":{' in compact
+    if not compact.startswith(b"{") or b'"status":"' not in compact:
+        return False
+    return b'"resultType":"' in compact or b'"metric":{' in compact or b'"errorType":"' in compact
 
 
 def decode(source: str, raw: bytes) -> list[tuple[dict[str, str], NDArray[np.float64]]]:
@@ -89,7 +91,12 @@ def decode(source: str, raw: bytes) -> list[tuple[dict[str, str], NDArray[np.flo
         ) from error
     if answer.data is None:
         raise InputError(source, "", f"the API answered: {answer.error or answer.status}", "mend the query")
-    return [(r.metric, _points(r)) for r in answer.data.result]
+    try:
+        return [(r.metric, _points(r)) for r in answer.data.result]
+    except ValueError as error:
+        raise InputError(
+            source, str(error)[:120], "a value is no number", "save the whole answer again"
+        ) from error
 
 
 def _points(result: _Result | _TextResult) -> NDArray[np.float64]:
