@@ -12,6 +12,7 @@ from app.data import Named, Outcome
 
 PARAMETERS = ("source", "deployment", "replica", "from", "to", "since", "select")
 SINCE = {"15m": 900.0, "30m": 1800.0, "1h": 3600.0, "3h": 10800.0, "6h": 21600.0, "24h": 86400.0}
+_LATEST = 4_102_444_800.0  # the year 2100: what lies beyond is no time of a recording
 _STORED = "chosen"
 _GIVEN = "given"
 
@@ -99,18 +100,16 @@ def moment(text: object, zone: tzinfo = UTC) -> float | None:
         text: ISO 8601, or milliseconds.
         zone: of a text that names none.
     """
+    seconds = math.nan
     if isinstance(text, int | float):
-        return float(text) / 1000.0 if math.isfinite(text) else None
-    if not isinstance(text, str) or not text:
-        return None
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    try:
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).timestamp()
-    except (OverflowError, ValueError):
-        return None
+        seconds = float(text) / 1000.0
+    elif isinstance(text, str) and text:
+        try:
+            parsed = datetime.fromisoformat(text)
+            seconds = (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).timestamp()
+        except (OverflowError, ValueError):
+            return None
+    return seconds if 0 <= seconds < _LATEST else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from diagnostics.model.samples import Provenance, Resolution
 
 # Load levels from which a run is a sweep: its lengths are held on purpose, and its curve is what matters.
 SWEEP_LEVELS = 3
+# How a setting says that a line of a log told it.
+_LOG_LINE = "start-up line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def _flat(run: BenchRun) -> Flat | None:
 
 
 def _asked(facts: Facts) -> Draft | None:
-    """The lengths that a benchmark's command asks for, where no result is beside it."""
+    """The lengths that a benchmark's command asks for, where no result is beside it; loud where it is seen to have run."""
     for i in range(facts.size):
         lengths = [
             n for side in ("input", "output")
@@ -82,9 +84,15 @@ def _asked(facts: Facts) -> Draft | None:
         ]  # fmt: skip
         if len(lengths) == 2 and not facts.number(i, "bench_random_range_ratio") and not facts.runs:
             run = BenchRun("command", "bench-command", "benchmark")
-            given, made = (Length(n, 0.0, Provenance.CONFIGURED) for n in lengths)
+            source = Provenance.CONFIGURED if _has_run(facts, i) else Provenance.ASSUMED
+            given, made = (Length(n, 0.0, source) for n in lengths)
             return _draft(facts, [Flat(run, BenchStep(), given, made)], 1)
     return None
+
+
+def _has_run(facts: Facts, i: int) -> bool:
+    """Whether the engine said something itself: a command alone may never have been run."""
+    return any(s.where.startswith(_LOG_LINE) for s in facts.settings[i].values())
 
 
 def _evidence(flat: Flat) -> tuple[Evidence, ...]:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -140,14 +141,17 @@ class Browser:
 
     def wait(self, condition: str, seconds: float = 90) -> None:
         """Wait until a JavaScript expression is true."""
+        self.wait_for(lambda: self.run(f"!!({condition})"), f"never true: {condition}", seconds)
+
+    def wait_for(self, condition: Callable[[], object], otherwise: str, seconds: float = 90) -> None:
+        """Wait until something holds, while the page goes on."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if self.run(f"!!({condition})"):
+            if condition():
                 return
             time.sleep(0.1)
-        raise AssertionError(
-            f"never true: {condition}\nThe page says:\n{self.text()[:2000]}\nIt complained: {self.complaints}"
-        )
+        said = self.text()[:2000]
+        raise AssertionError(f"{otherwise}\nThe page says:\n{said}\nIt complained: {self.complaints}")
 
     def wait_text(self, wanted: str) -> None:
         """Wait until the page shows a text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from app_inputs import HOSTILE
@@ -132,3 +133,19 @@ def test_the_sentence_fits_a_phone(server: str, browser: Browser, scheme: str) -
     assert left + width <= 420
     assert browser.run("document.documentElement.scrollWidth") <= 420
     browser.look(1280, 900, "light")
+
+
+@pytest.mark.parametrize(("label", "ending"), [("JSON", "json"), ("HTML", "html")])
+def test_an_export_arrives(server: str, browser: Browser, tmp_path: Path, label: str, ending: str) -> None:
+    browser.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    browser.open(f"{server}/?source=capped")
+    browser.wait_text("Export")
+    browser.wait_idle()
+    browser.run("document.querySelector('[data-testid=stPopover] button').click()")
+    button = f"[...document.querySelectorAll('button')].find(b => b.innerText.trim() === '{label}')"
+    browser.wait(button)
+    browser.run(f"{button}.click()")
+    browser.wait_for(lambda: list(tmp_path.glob(f"diagnosis-*.{ending}")), f"no {ending} file arrived")
+    file = next(tmp_path.glob(f"diagnosis-*.{ending}"))
+    assert "concurrency cap" in file.read_text("utf-8")
+    assert complaints(browser) == []

@@ -216,8 +216,10 @@ def test_healthy_needs_evidence(judge: Judge) -> None:
 
 
 def test_health_needs_preemption_to_be_seen(judge: Judge) -> None:
-    """Work may be thrown away while nothing waits: without the counter, no server is called healthy."""
-    assert judge(vllm().without("vllm:num_preemptions")).verdict.status == "insufficient-data"
+    """Without the counter work may be thrown away unseen, unless the KV cache never comes near full."""
+    full = vllm(kv=0.9).without("vllm:num_preemptions")
+    assert judge(full).verdict.status == "insufficient-data"
+    assert judge(vllm().without("vllm:num_preemptions")).verdict.status == "healthy"
 
 
 def test_the_same_facts_give_the_same_report_whatever_carries_them(judge: Judge) -> None:

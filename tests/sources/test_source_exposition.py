@@ -52,7 +52,8 @@ def test_exemplars_are_left_out() -> None:
     capture = _read(
         f'{head} 7 # {{trace_id="a}}b"}} 0.05 1760000000.1', f'{head} 8 1760000005.0 # {{trace_id="c"}} 0.06'
     )
-    assert capture.series[0].labels == {"engine": "0", "le": "0.1"}
+    assert capture.series[0].labels == {"engine": "0"}
+    assert capture.series[0].le == 0.1
     values = [(t, v) for _, t, v in _points(capture)]
     assert math.isnan(values[0][0])
     assert values[0][1] == 7.0

@@ -47,9 +47,15 @@ def test_exact_totals_give_it_away(tmp_path: Path) -> None:
 
 
 def test_a_command_alone(tmp_path: Path) -> None:
-    """The command that asks for one length is enough, without any result."""
-    text = "$ vllm bench throughput --model m --input-len 32 --output-len 1\nINFO 07-20 23:32:42 [config.py:2195] Chunked prefill\n"
-    assert SLUG in loud(judge_bench(tmp_path, text=text))
+    """A run that is seen to have started is enough without its result; a command alone may never have been run."""
+    command = "$ vllm bench throughput --model m --input-len 32 --output-len 1\n"
+    line = (
+        "INFO 07-20 23:32:42 [config.py:2195] Chunked prefill is enabled with max_num_batched_tokens=16384.\n"
+    )
+    assert SLUG in loud(judge_bench(tmp_path, text=command + line))
+    report = judge_bench(tmp_path, text=command)
+    assert fired(report, SLUG)
+    assert SLUG not in loud(report)
 
 
 def test_in_a_sweep_it_is_advice(tmp_path: Path) -> None:
