@@ -13,6 +13,9 @@ def parse(argv: Sequence[str]) -> Command:
     parser.prog = "diagnose dashboard"
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, help="port to listen on (default 8501, or a free one)")
+    parser.add_argument(
+        "--allow", action="append", default=[], metavar="URL", help="address the page may connect to; repeat"
+    )
     command = parser.parse_args(list(argv[1:]), Command())
     command.action = run
     return command
@@ -23,5 +26,5 @@ def run(command: Command) -> int:
     from app.server import serve  # noqa: PLC0415  Streamlit is only loaded when it is used
     from app.settings import Settings  # noqa: PLC0415
 
-    settings = Settings.started_with(command.inputs, to_options(command), getattr(command, "allow", ()))
+    settings = Settings.started_with(command.inputs, to_options(command), tuple(command.allow))
     return serve(settings, command.host, command.port)

@@ -8,6 +8,7 @@ from diagnostics.model.bench import BenchRun
 from diagnostics.sources.bench import (
     aibrix,
     aiperf,
+    averages,
     console,
     decode_matrix,
     genai_perf,
@@ -67,6 +68,7 @@ READERS: tuple[Reader, ...] = (
     lmbenchmark,
     locust,
     aibrix,
+    averages,
     console,
     genai_perf,
     decode_matrix,

@@ -71,6 +71,13 @@ _SAME = re.compile(
     r"\b(?:every|each|all)\s+requests?\s+(?:carry|carries|has|have|uses?|sends?)\s+the\s+same\s+prompt", re.I
 )
 
+# Words with which people say that prompts share their beginnings.
+_REUSED = re.compile(
+    r"\bsame\b[^.;]{0,30}\bprompts?\b|\bre-?sent (?:every|each) (?:turn|time|request)\b|\bgrowing history\b"
+    r"|\bmulti-?turn\b|\b(?:shared|common) (?:prefix|preamble|system prompt)\b",
+    re.I,
+)
+
 _SHORT_GPU = re.compile(r"^[A-Z]\d{1,2}$")
 _GPU_CONTEXT = re.compile(r"\bGPUs?\b|\bNVIDIA\b|\bTesla\b|\bcards?\b|\bon an?\b", re.I)
 
@@ -188,6 +195,8 @@ def _traffic(text: str) -> Iterator[tuple[str, str]]:
             yield "distinct_prompts", value
     if _SAME.search(text):
         yield "distinct_prompts", "1"
+    if _REUSED.search(text):
+        yield "repeated_prompts", "True"
     for match in _CACHING.finditer(text):
         yield "enable_prefix_caching", str(match.group(1).lower() in {"on", "enabled"})
 
