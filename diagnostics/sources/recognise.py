@@ -14,7 +14,6 @@ from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind
 from diagnostics.sources.content import Content, is_binary
 from diagnostics.sources.exposition import looks_like_exposition, read_exposition
-from diagnostics.sources.query_range import looks_like_answer, read_answer
 
 _HEAD_LINES = 400
 # A mixed text is taken apart only up to this size; larger files are one kind or unknown.
@@ -59,8 +58,10 @@ def read_content(content: Content, options: ReadOptions) -> Capture:
 def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
     start = head.lstrip()[:1]
     if start in (b"{", b"["):
-        if looks_like_answer(head):
-            return read_answer(content.source, content.whole())
+        from diagnostics.sources import query_range  # noqa: PLC0415  its decoder is slow to load and rarely needed
+
+        if query_range.looks_like_answer(head):
+            return query_range.read_answer(content.source, content.whole())
         if (found := _read_json(content, head)) is not None:
             return found
     lines = head.decode("utf-8", "replace").splitlines()[:_HEAD_LINES]
