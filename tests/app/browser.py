@@ -141,7 +141,16 @@ class Browser:
 
     def wait(self, condition: str, seconds: float = 90) -> None:
         """Wait until a JavaScript expression is true."""
-        self.wait_for(lambda: self.run(f"!!({condition})"), f"never true: {condition}", seconds)
+        self.wait_for(lambda: self._holds(condition), f"never true: {condition}", seconds)
+
+    def _holds(self, condition: str) -> bool:
+        """Whether an expression is true; a page that is being left answers nothing yet."""
+        try:
+            return bool(self.run(f"!!({condition})"))
+        except AssertionError as error:
+            if "navigated or closed" in str(error):
+                return False
+            raise
 
     def wait_for(self, condition: Callable[[], object], otherwise: str, seconds: float = 90) -> None:
         """Wait until something holds, while the page goes on."""

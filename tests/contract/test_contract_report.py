@@ -217,7 +217,7 @@ def test_healthy_needs_evidence(judge: Judge) -> None:
 
 def test_health_needs_preemption_to_be_seen(judge: Judge) -> None:
     """Without the counter work may be thrown away unseen, unless the KV cache never comes near full."""
-    full = vllm(kv=0.9).without("vllm:num_preemptions")
+    full = vllm(kv=0.8).without("vllm:num_preemptions")
     assert judge(full).verdict.status == "insufficient-data"
     assert judge(vllm().without("vllm:num_preemptions")).verdict.status == "healthy"
 

@@ -145,7 +145,7 @@ def test_names_stay_the_same_throughout(secret: tuple[Diagnosis, list[str]]) -> 
     assert {s.replica for s in clean.series} == replicas
     first = clean.report.findings[0]
     assert first.scope.replicas == ("replica-1",)
-    assert "on replica-1" in first.summary
+    assert "replica-1" in first.summary
     assert first.scope.deployment == clean.report.deployments[0].name == "deployment-1"
     assert first.runbook == "diagnose explain cap-throttled"
 

@@ -73,7 +73,7 @@ _SAME = re.compile(
 
 # Words with which people say that prompts share their beginnings.
 _REUSED = re.compile(
-    r"\bsame\b[^.;]{0,30}\bprompts?\b|\bre-?sent (?:every|each) (?:turn|time|request)\b|\bgrowing history\b"
+    r"\bre-?sent (?:every|each) (?:turn|time|request)\b|\bgrowing history\b"
     r"|\bmulti-?turn\b|\b(?:shared|common) (?:prefix|preamble|system prompt)\b",
     re.I,
 )
