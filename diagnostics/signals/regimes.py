@@ -194,7 +194,9 @@ WITH prefill AS (
     SELECT e, t, sum(inc) FILTER (part = 'sum') AS gap_seconds, sum(inc) FILTER (part = 'count') AS gap_count
     FROM points WHERE timed AND signal = 'itl' GROUP BY ALL
 ), f AS (
-    SELECT f.*, gap_seconds, gap_count, greatest(f.waiting - coalesce(f.deferred, 0), 0) AS held, p.prefill_seconds,
+    -- dt: the time that the increments of this scrape cover.
+    SELECT f.*, f.t - lag(f.t) OVER (PARTITION BY f.e ORDER BY f.t) AS dt, gap_seconds, gap_count,
+           greatest(f.waiting - coalesce(f.deferred, 0), 0) AS held, p.prefill_seconds,
            l.cap, l.budget, a.plateau,
            coalesce(l.cap, a.plateau) AS seats
     FROM frame f LEFT JOIN prefill p USING (e, t) LEFT JOIN gaps g USING (e, t)
@@ -219,7 +221,7 @@ SELECT e, slot, t, step, up, start_time, cap, budget, plateau,
        avg((prompt > 0)::INT) OVER w AS prompt_active,
        sum(step_tokens) OVER w AS step_tokens,
        sum(engine_steps) OVER w AS engine_steps,
-       sum(prefill_seconds) OVER w / nullif(max(t) OVER w - min(t) OVER w + step, 0) AS prefill_busy,
+       sum(prefill_seconds) OVER w / nullif(sum(dt) FILTER (prefill_seconds IS NOT NULL) OVER w, 0) AS prefill_busy,
        sum(gap_seconds) OVER w / nullif(sum(gap_count) OVER w, 0) AS gap_mean
 FROM f
 WINDOW w AS (PARTITION BY e ORDER BY t
