@@ -19,9 +19,11 @@ def _stages(facts: Facts, i: int, during: str) -> dict[str, float] | None:
         return None
     stages = {"queue": queue}
     if not np.isnan(prefill):
-        # Queue and prefill are booked when a request finishes, the first token when it comes: the rest can
-        # be a little negative over a window, which means that nothing of note was left for the API server.
-        stages |= {"prefill": prefill, "api_server": max(0.0, total - queue - prefill)}
+        stages["prefill"] = prefill
+        # Queue and prefill are booked when a request finishes, the first token when it comes. Where the rest is
+        # negative the two speak of different requests, and the API server's share is unknown, not 0.
+        if total >= queue + prefill:
+            stages["api_server"] = total - queue - prefill
     return {k: round(v, 4) for k, v in stages.items()}
 
 

@@ -161,6 +161,12 @@ def _at_moments(facts: Facts, hit: tuple[int, ...]) -> Draft:
     worst = max(hit, key=lambda i: float(waiting[i]))
     cap, provenance, source = _cap(facts, worst)
     running = float(facts.column("running", Stat.LAST)[worst])
+    kv = float(facts.column("kv_usage", Stat.LAST)[worst])
+    room = (
+        "Whether the KV cache has room is not in this input."
+        if np.isnan(kv)
+        else f"Requests wait although the KV cache is only {words.percent(kv)} full."
+    )
     extreme = float(waiting[worst]) >= max(1.0, THIN_QUEUE * cap)
     return Draft(
         severity=Severity.WARNING if extreme else Severity.INFO,
@@ -170,8 +176,8 @@ def _at_moments(facts: Facts, hit: tuple[int, ...]) -> Draft:
         summary=f"At the concurrency cap: {words.number(running)} of {words.number(cap)} running and "
         f"{words.number(float(waiting[worst]))} waiting on {words.replicas(facts, hit)}, at the moment seen",
         explanation=(
-            f"The cap is {words.number(cap)} ({source}); one seat can be held by a prefill in progress. Requests wait "
-            "although the KV cache has room as far as the reading tells. A single moment cannot show whether this lasts."
+            f"The cap is {words.number(cap)} ({source}); one seat can be held by a prefill in progress. "
+            f"{room} A single moment cannot show whether this lasts."
         ),
         evidence=(
             facts.evidence(worst, Request("running", Stat.LAST), ">=", cap - 1, provenance),

@@ -41,16 +41,17 @@ def evaluate(facts: Facts) -> Outcome:
 def _lost(facts: Facts) -> Array:
     """Answers that began in the window and are gone: neither finished nor in flight; those a restart took left out."""
     began, ended = facts.column("ttft", Stat.HIST_COUNT), facts.increase("requests_finished")
-    first, last = facts.column("running", Stat.LAST), facts.column("running", Stat.MAX)
+    in_flight, most = facts.column("running", Stat.LAST), facts.column("running", Stat.MAX)
     # A request that was preempted waits again though its first token came.
     back_in_queue = np.where(
         np.nan_to_num(facts.increase("preemptions")) > 0,
         np.nan_to_num(facts.column("waiting", Stat.LAST)),
         0.0,
     )
-    killed = np.array([len(c.restarts) for c in facts.courses]) * np.nan_to_num(last)
+    # Without the number running, what is in flight is unknown, and so is the answer: NaN, never 0.
+    killed = np.array([len(c.restarts) for c in facts.courses]) * most
     aborted = np.nan_to_num(facts.increase("request_aborted"))
-    return np.asarray(began - (ended - aborted) - np.nan_to_num(first) - back_in_queue - killed)
+    return np.asarray(began - (ended - aborted) - in_flight - back_in_queue - killed)
 
 
 def _draft(facts: Facts, hit: tuple[int, ...], lost: Array, began: Array) -> Draft:
