@@ -45,6 +45,8 @@ class Options:
         store: DuckDB file to keep the data in; None keeps it in memory.
         only, ignore: slugs to restrict to, or to suppress.
         runbook_base, dashboard_base: where links point.
+        baseline: a window ``FROM..TO``, or another input: what to compare with.
+        after: Unix seconds of a change whose effect is asked for.
     """
 
     since: float = 1800.0
@@ -64,6 +66,8 @@ class Options:
     ignore: tuple[str, ...] = ()
     runbook_base: str | None = None
     dashboard_base: str | None = None
+    baseline: str | None = None
+    after: float | None = None
 
 
 TOOL = Tool("llm-serving-diagnostics", "0.1.0")

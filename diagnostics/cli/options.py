@@ -125,6 +125,11 @@ def main_parser() -> Parser:
     window.add_argument(
         "--select", default="", metavar="MATCHERS", help="PromQL matchers, like 'job=\"vllm\"'"
     )
+    compare = parser.add_argument_group("comparison")
+    compare.add_argument("--after", metavar="T", help="did the change at this time help?")
+    compare.add_argument(
+        "--baseline", metavar="FROM..TO|PATH", help="a window, or other inputs, to compare with (run A of an A/B)"
+    )
     facts = parser.add_argument_group("facts that no input carries")
     facts.add_argument("--interval", help="time between dumps that carry no time")
     facts.add_argument("--timezone", metavar="Z", help="zone of logs that carry none (default UTC)")
@@ -254,6 +259,8 @@ def to_options(command: Command) -> Options:
         ignore=tuple(command.ignore),
         runbook_base=command.runbook_base,
         dashboard_base=command.dashboard_base,
+        baseline=command.baseline,
+        after=moment(command.after) if command.after else None,
     )
 
 
