@@ -12,6 +12,7 @@ from diagnostics.execute.sql import Array
 _BLIND = 5
 
 _FRAME = """
+SELECT coalesce(COLUMNS(*)::DOUBLE, 'nan'::DOUBLE) FROM (
 WITH gaps AS (
     SELECT p.e, floor(p.t / s.step + 0.5)::BIGINT AS slot,
            sum(inc) FILTER (part = 'sum') AS gap_seconds, sum(inc) FILTER (part = 'count') AS gap_count
@@ -20,7 +21,7 @@ WITH gaps AS (
 SELECT f.t, f.step, f.running, greatest(f.waiting - coalesce(f.deferred, 0), 0) AS waiting, f.kv, f.generated,
        f.prompt, f.step_tokens, f.engine_steps, f.preempted, g.gap_seconds, g.gap_count,
        f.t - lag(f.t) OVER (ORDER BY f.t) AS dt, lag(f.running) OVER (ORDER BY f.t) AS before
-FROM frame f LEFT JOIN gaps g USING (e, slot) WHERE f.e = $e AND f.running IS NOT NULL ORDER BY f.t
+FROM frame f LEFT JOIN gaps g USING (e, slot) WHERE f.e = $e AND f.running IS NOT NULL ORDER BY f.t)
 """
 
 _STALLS = f"""
@@ -100,8 +101,7 @@ class Stall(Struct, frozen=True):
 def course(facts: Facts, i: int) -> Course:
     """The scrapes of replica i."""
     rows = facts.answers.db.execute(_FRAME, {"e": facts.entities[i].number}).fetchnumpy()
-    columns = {k: np.ma.filled(np.ma.asarray(v, dtype=np.float64), np.nan) for k, v in rows.items()}
-    return Course(**columns)
+    return Course(**rows)
 
 
 def stalls(facts: Facts, signals: tuple[str, ...]) -> list[Stall | None]:
