@@ -78,13 +78,17 @@ def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes], epi
 
 
 class Answers(Struct):
-    """Statistics of all entities, computed once and looked up by request."""
+    """Statistics of all entities, computed once and looked up by request.
+
+    ``courses`` holds the scrapes of each entity by column, once somebody has asked for them.
+    """
 
     db: duckdb.DuckDBPyConnection
     entities: int
     _table: dict[tuple[str, str, str, str, str], Array] = field(default_factory=dict)
     _quantiles: dict[tuple[str, str, Stat], Array] | None = None
     keys: dict[str, set[str]] = field(default_factory=dict)
+    courses: dict[int, dict[str, Array]] | None = None
 
     def load(self) -> None:
         """Run the one query over all points."""
