@@ -12,6 +12,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from diagnostics.engines import registry
+from diagnostics.evaluate import preferences
 from diagnostics.evaluate.causes import rank
 from diagnostics.evaluate.collect import collect_next
 from diagnostics.evaluate.registry import all_rules
@@ -84,6 +86,7 @@ def diagnose(
         OptionError: an option is wrong.
     """
     options = options or Options()
+    registry.name_signals(options.configuration.names)
     loaded = load(inputs, options, stdin)
     if not loaded.captures:
         first = loaded.failed[0].warnings[0] if loaded.failed else "no input given"
@@ -295,11 +298,7 @@ def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:
 def _judge(facts: Facts, options: Options) -> Judged:
     rules = [r for r in all_rules() if not options.only or r.slug in options.only]
     results = run_rules(rules, facts, matchers=options.select, runbook_base=options.runbook_base)
-    for slug in options.ignore:
-        hidden = [f for f in results.findings if f.rule == slug]
-        if hidden:
-            results.suppressed[slug] = len(hidden)
-            results.findings = [f for f in results.findings if f.rule != slug]
+    preferences.apply(results, options.configuration, options.ignore)
     ranked = rank(results.findings)
     return Judged(facts, results, ranked, verdict(facts, ranked))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnostics.cli.options import Command, main_parser, to_options
+from diagnostics.cli.options import Command, main_parser, parse_with_defaults, to_options
 
 
 def parse(argv: Sequence[str]) -> Command:
@@ -16,7 +16,7 @@ def parse(argv: Sequence[str]) -> Command:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="URL", help="address the page may connect to; repeat"
     )
-    command = parser.parse_args(list(argv[1:]), Command())
+    command = parse_with_defaults(parser, argv[1:])
     command.action = run
     return command
 
@@ -26,5 +26,7 @@ def run(command: Command) -> int:
     from app.server import serve  # noqa: PLC0415  Streamlit is only loaded when it is used
     from app.settings import Settings  # noqa: PLC0415
 
-    settings = Settings.started_with(command.inputs, to_options(command), tuple(command.allow))
+    settings = Settings.started_with(
+        command.inputs, to_options(command), (*command.configuration.allow, *command.allow)
+    )
     return serve(settings, command.host, command.port)
