@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from diagnostics.model.errors import OptionError
 from diagnostics.options import Options
+from diagnostics.watch.options import WatchOptions
 
 ENVIRONMENT = "DIAGNOSE_DASHBOARD"
 _PLAIN_OPTIONS = (
@@ -43,6 +44,7 @@ class Settings:
         allowed: addresses a page may make the server read, beside those in ``inputs``.
         local: whether the server listens on this machine only.
         samples: folder of the sample data.
+        watch: what to keep diagnosing beside the pages; None for nothing.
     """
 
     inputs: tuple[str, ...] = ()
@@ -50,6 +52,13 @@ class Settings:
     allowed: tuple[str, ...] = ()
     local: bool = True
     samples: Path = Path("sample_data")
+    watch: WatchOptions | None = None
+
+    @property
+    def metrics_address(self) -> str | None:
+        """The address that received alerts are diagnosed on: the first that was named at the start."""
+        addresses = (a for a in (*self.inputs, *self.allowed) if a.startswith(("http://", "https://")))
+        return next(addresses, None)
 
     @classmethod
     def started_with(

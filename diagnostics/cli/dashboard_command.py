@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from diagnostics.cli.options import Command, main_parser, to_options
+from diagnostics.cli.watch_command import add_watch_options, to_watch_options
 
 
 def parse(argv: Sequence[str]) -> Command:
@@ -16,6 +18,8 @@ def parse(argv: Sequence[str]) -> Command:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="URL", help="address the page may connect to; repeat"
     )
+    parser.add_argument("--watch", action="store_true", help="keep diagnosing the inputs, as diagnose watch does")
+    add_watch_options(parser)
     command = parser.parse_args(list(argv[1:]), Command())
     command.action = run
     return command
@@ -27,4 +31,6 @@ def run(command: Command) -> int:
     from app.settings import Settings  # noqa: PLC0415
 
     settings = Settings.started_with(command.inputs, to_options(command), tuple(command.allow))
+    if command.watch:
+        settings = replace(settings, watch=to_watch_options(command))
     return serve(settings, command.host, command.port)
