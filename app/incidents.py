@@ -26,7 +26,10 @@ from diagnostics.watch.received import MAX_BODY, read_notification
 TOKEN_VARIABLE = "DIAGNOSE_WEBHOOK_TOKEN"  # noqa: S105  its name, not its value
 # The report brings its own, stricter policy; a page that embeds it must be of this server.
 _REPORT_POLICY = "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
-_PLAIN = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+_PLAIN = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
 _PAGE = {"Cache-Control": "no-store", "Content-Security-Policy": DOCUMENT_POLICY}
 _OFF = (
     "Alerts are not taken here: start the dashboard on the address of a metrics API"
@@ -74,7 +77,11 @@ def overview(request: Request) -> Response:
     found = [i for i in items if wanted.items() <= i.labels.items()]
     if wanted and len(found) == 1:
         return RedirectResponse(f"/incidents/{found[0].fingerprint}", 303, headers=_PLAIN)
-    note = "" if investigations else f"<p>{markup(_OFF if current().metrics_address is None else _NOT_READY)}</p>"
+    note = (
+        ""
+        if investigations
+        else f"<p>{markup(_OFF if current().metrics_address is None else _NOT_READY)}</p>"
+    )
     return HTMLResponse(document("Incidents", f"<h1>Incidents</h1>{note}{rows(found)}"), headers=_PAGE)
 
 
@@ -84,7 +91,9 @@ def incident(request: Request) -> Response:
     investigations = BACKGROUND.investigations
     item = investigations.kept.find(fingerprint) if investigations else None
     if investigations is None or item is None:
-        text = f"<h1>No such incident</h1><p>No alert <code>{markup(fingerprint[:80])}</code> is kept here.</p>"
+        text = (
+            f"<h1>No such incident</h1><p>No alert <code>{markup(fingerprint[:80])}</code> is kept here.</p>"
+        )
         return HTMLResponse(document("No such incident", text), 404, _PAGE)
     diagnosis = investigations.kept.diagnosis(fingerprint)
     if diagnosis is None:

@@ -18,7 +18,9 @@ def parse(argv: Sequence[str]) -> Command:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="URL", help="address the page may connect to; repeat"
     )
-    parser.add_argument("--watch", action="store_true", help="keep diagnosing the inputs, as diagnose watch does")
+    parser.add_argument(
+        "--watch", action="store_true", help="keep diagnosing the inputs, as diagnose watch does"
+    )
     add_watch_options(parser)
     command = parser.parse_args(list(argv[1:]), Command())
     command.action = run

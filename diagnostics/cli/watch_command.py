@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from diagnostics.cli.main import Exit
 from diagnostics.cli.options import Command, duration, main_parser, to_options
@@ -26,7 +27,9 @@ def parser() -> argparse.ArgumentParser:
     made = main_parser()
     made.prog = "diagnose watch"
     made.description = "Diagnose again and again; say what opens, gets worse and is resolved."
-    made.epilog = "Ends with Ctrl-C or SIGTERM. Without --store, a restart tells everything that is open once more."
+    made.epilog = (
+        "Ends with Ctrl-C or SIGTERM. Without --store, a restart tells everything that is open once more."
+    )
     made.set_defaults(since=SINCE)
     add_watch_options(made)
     made.add_argument("--host", default="127.0.0.1", help="address for /metrics (default 127.0.0.1)")
@@ -38,7 +41,9 @@ def parser() -> argparse.ArgumentParser:
 def add_watch_options(made: argparse.ArgumentParser) -> None:
     """The options of watching, which the dashboard takes too."""
     group = made.add_argument_group("watching")
-    group.add_argument("--every", default=f"{EVERY_SECONDS:g}s", metavar="T", help="time between rounds (default 60s)")
+    group.add_argument(
+        "--every", default=f"{EVERY_SECONDS:g}s", metavar="T", help="time between rounds (default 60s)"
+    )
     group.add_argument("--alertmanager", action="append", default=[], metavar="URL",
         help="post findings there as alerts; repeat (environment: DIAGNOSE_ALERTMANAGER)")  # fmt: skip
     group.add_argument("--webhook", action="append", default=[], metavar="URL",
@@ -57,6 +62,7 @@ def to_watch_options(command: Command) -> WatchOptions:
         raise OptionError("nothing to watch: name an address, a file or a folder")
     if "-" in command.inputs:
         raise OptionError("standard input can be read only once; watch an address, a file or a folder")
+    _check_store(command)
     return WatchOptions(
         inputs=tuple(command.inputs),
         options=to_options(command),
@@ -67,12 +73,24 @@ def to_watch_options(command: Command) -> WatchOptions:
     )
 
 
+def _check_store(command: Command) -> None:
+    """Reading the store as an input would let go of the lock on it."""
+    if not command.store:
+        return
+    store = Path(command.store).resolve()
+    for source in command.inputs:
+        if store.is_relative_to(Path(source).resolve()):
+            raise OptionError(f"--store {command.store}: lies in the input {source}; put it elsewhere")
+
+
 def parse(argv: Sequence[str]) -> Command:
     """Parse ``watch INPUT...``."""
     for argument in argv:
         name = argument.partition("=")[0]
         if name in _NOT_HERE:
-            raise OptionError(f"{name}: not with watch, which looks back from now, again and again, and prints lines")
+            raise OptionError(
+                f"{name}: not with watch, which looks back from now, again and again, and prints lines"
+            )
     command = parser().parse_args(list(argv[1:]), Command())
     command.action = run
     return command
@@ -90,7 +108,9 @@ def run(command: Command) -> int:
         signal.signal(number, lambda *_: stop.set())
     with serving(command.host, command.port, lambda: watcher.exposition) as address:
         if not command.quiet:
-            print(f"watching every {plan.every:g} s; metrics on {address}/metrics", file=sys.stderr, flush=True)
+            print(
+                f"watching every {plan.every:g} s; metrics on {address}/metrics", file=sys.stderr, flush=True
+            )
         rounds = threading.Thread(target=watcher.run, args=(stop,), name="watch", daemon=True)
         rounds.start()
         stop.wait()

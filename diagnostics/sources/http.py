@@ -113,7 +113,9 @@ def post(session: requests.Session, url: str, source: str, content: Any) -> None
         ) as answer,
     ):
         if not 200 <= answer.status_code < 300:
-            raise InputError(source, f"HTTP {answer.status_code}", "did not take the message", "check the address")
+            raise InputError(
+                source, f"HTTP {answer.status_code}", "did not take the message", "check the address"
+            )
 
 
 @contextmanager

@@ -51,7 +51,9 @@ class InvestigationStore:
     def forget_diagnosis(self, fingerprint: str) -> None:
         """Drop the diagnosis of an alert that fires anew."""
         with self._lock:
-            self._db.execute("UPDATE investigations SET diagnosis = NULL WHERE fingerprint = ?", [fingerprint])
+            self._db.execute(
+                "UPDATE investigations SET diagnosis = NULL WHERE fingerprint = ?", [fingerprint]
+            )
 
     def find(self, fingerprint: str) -> Investigation | None:
         """The investigation of a fingerprint, or None."""

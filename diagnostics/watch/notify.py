@@ -25,7 +25,11 @@ from diagnostics.watch.options import WatchOptions
 EXPIRES_AFTER_ROUNDS = 4
 # s; for so long a resolved incident is posted as resolved, so that an Alertmanager that was away learns it.
 RESOLVED_SECONDS = 900.0
-_MARK = {State.OPENED: ":rotating_light:", State.WORSE: ":rotating_light:", State.RESOLVED: ":white_check_mark:"}
+_MARK = {
+    State.OPENED: ":rotating_light:",
+    State.WORSE: ":rotating_light:",
+    State.RESOLVED: ":white_check_mark:",
+}
 
 
 class Target(Struct, frozen=True):
@@ -59,7 +63,9 @@ class Notifier:
         alerts = [self._alert(i, now) for i in (*open_now, *ended) if self._is_loud(i)]
         failed = [self._post_alerts(address, alerts) for address in self._plan.alertmanagers if alerts]
         waiting = self._store.waiting()
-        failed += [self._post_messages(w, [m for m in waiting if m.target == w.digest]) for w in self.webhooks]
+        failed += [
+            self._post_messages(w, [m for m in waiting if m.target == w.digest]) for w in self.webhooks
+        ]
         lines = [line for line in failed if line]
         self.failures += len(lines)
         return lines

@@ -43,7 +43,9 @@ def read_notification(body: bytes) -> list[Alert]:
     try:
         found = msgspec.json.decode(body, type=_Notification)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError(SOURCE, "", " ".join(str(error).split()), "send what webhook_configs sends") from error
+        raise InputError(
+            SOURCE, "", " ".join(str(error).split()), "send what webhook_configs sends"
+        ) from error
     if found.version != "4":
         raise InputError(SOURCE, "version", "expected 4", "use an Alertmanager from 0.16 on")
     return found.alerts

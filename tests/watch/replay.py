@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from msgspec import Struct
+
 SAMPLES = Path(__file__).parents[2] / "sample_data"
+# Between two pieces of a chain: one scrape.
+GAP_SECONDS = 5.0
 _JOB = re.compile(r'job="[^"]*"')
+_TARGET = re.compile(r'(?<=[{,])(?:job|instance)="[^"]*",?')
 _START = "process_start_time_seconds"
 
 
@@ -32,17 +41,80 @@ def piece(folder: str, start: float, job: str = "vllm") -> tuple[list[str], floa
     return moved, last
 
 
-def chain(folders: Iterable[str], start: float, gap: float, job: str = "vllm") -> tuple[list[str], list[tuple[str, float, float]]]:
-    """Samples one after another, ``gap`` seconds apart: one server that is restarted between them.
+class Piece(Struct, frozen=True):
+    """One sample of a chain: from its first time to its last, Unix seconds."""
+
+    folder: str
+    start: float
+    end: float
+
+
+def chain(folders: Iterable[str], start: float, seconds: float) -> tuple[list[str], list[Piece]]:
+    """Samples one after another until so many seconds are filled: one server, restarted between them.
 
     Returns:
-        (lines, for each sample its name, first and last time).
+        (lines of OpenMetrics text, the pieces).
     """
     lines: list[str] = []
-    pieces: list[tuple[str, float, float]] = []
+    pieces: list[Piece] = []
+    at = start
     for folder in folders:
-        found, last = piece(folder, start, job)
+        if at - start >= seconds:
+            break
+        found, last = piece(folder, at)
         lines += found
-        pieces.append((folder, start, last))
-        start = last + gap
+        pieces.append(Piece(folder, at, last))
+        at = last + GAP_SECONDS
     return lines, pieces
+
+
+class Server:
+    """A /metrics page that goes through a recording in its own time, for a real Prometheus to scrape."""
+
+    def __init__(self, folder: str, seconds: float) -> None:
+        """Begin ``seconds`` into a sample."""
+        self.play(folder, seconds)
+
+    def play(self, folder: str, seconds: float) -> None:
+        """Go on from this place of this sample; after its last scrape, that one stays."""
+        self._pages = _pages(folder)
+        self._began = time.time() - seconds
+
+    def page(self) -> str:
+        """The page of this moment."""
+        passed = time.time() - self._began
+        return next((text for at, text in reversed(self._pages) if at <= passed), self._pages[0][1])
+
+
+def _pages(folder: str) -> list[tuple[float, str]]:
+    """Every scrape of a sample without what the scraper adds, with its seconds since the first."""
+    lines, _ = piece(folder, 0.0)
+    found: dict[float, list[str]] = {}
+    for line in lines:
+        if not line.startswith("up{"):
+            text, stamp = line.rsplit(" ", 1)
+            found.setdefault(round(float(stamp)), []).append(_TARGET.sub("", text))
+    return [(at, "\n".join([*rows, ""])) for at, rows in sorted(found.items())]
+
+
+@contextmanager
+def serving(server: Server) -> Iterator[str]:
+    """Serve the page on a free port; yields host and port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = server.page().encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{http.server_address[1]}"
+    http.shutdown()
+    http.server_close()
