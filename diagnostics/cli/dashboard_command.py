@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from diagnostics.cli.options import Command, main_parser, to_options
 from diagnostics.cli.watch_command import add_watch_options, to_watch_options

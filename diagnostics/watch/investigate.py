@@ -7,7 +7,8 @@ import queue
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.investigation import Investigation

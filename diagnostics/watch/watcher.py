@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.incident import State, Transition

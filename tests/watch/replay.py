@@ -76,13 +76,13 @@ class Server:
         self.play(folder, seconds)
 
     def play(self, folder: str, seconds: float) -> None:
-        """Go on from this place of this sample; after its last scrape, that one stays."""
+        """Go on from this place of this sample, and from there again after its last scrape."""
         self._pages = _pages(folder)
-        self._began = time.time() - seconds
+        self._from, self._began = seconds, time.time()
 
     def page(self) -> str:
         """The page of this moment."""
-        passed = time.time() - self._began
+        passed = self._from + (time.time() - self._began) % (self._pages[-1][0] - self._from)
         return next((text for at, text in reversed(self._pages) if at <= passed), self._pages[0][1])
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml

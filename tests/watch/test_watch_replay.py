@@ -17,7 +17,7 @@ from diagnostics.watch.watcher import Watcher
 
 START = 1_790_000_000.0
 ROUND = 60.0
-SECRET = "T0K3N"  # noqa: S105
+SECRET = "T0K3N"
 
 
 class Course:
