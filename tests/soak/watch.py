@@ -132,12 +132,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as work:
         result = soak(Path(work), given.minutes, given.every, given.speed)
     print("\n".join(result.lines))
-    high = max(result.resident) / 1e6
+    quarters = ", ".join(
+        f"{size / 1e6:.0f}" for size in result.resident[:: max(1, len(result.resident) // 4)]
+    )
     print(
         f"{len(result.pieces)} recordings, {given.minutes:g} min, {len(result.resident)} rounds"
         f" in {time.monotonic() - began:.0f} s: {sum(result.openings.values())} opened,"
         f" {result.duplicates} duplicates, {len(result.flaps)} flaps, {result.failures} failures;"
-        f" memory at most {high:.0f} MB, {100 * result.growth:+.1f} % after the first quarter"
+        f" memory by quarters {quarters} MB, {100 * result.growth:+.1f} % after the first quarter"
     )
     for flap in result.flaps:
         print(f"flapped: {flap}")

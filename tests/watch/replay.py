@@ -6,6 +6,7 @@ import gzip
 import re
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,7 @@ SAMPLES = Path(__file__).parents[2] / "sample_data"
 GAP_SECONDS = 5.0
 _JOB = re.compile(r'job="[^"]*"')
 _TARGET = re.compile(r'(?<=[{,])(?:job|instance)="[^"]*",?')
+_COUNTER = re.compile(r"\S+_(?:total|count|sum|bucket)(?:\{|$)")
 _START = "process_start_time_seconds"
 
 
@@ -35,7 +37,7 @@ def piece(folder: str, start: float, job: str = "vllm") -> tuple[list[str], floa
     for line in lines:
         series, value, stamp = line.rsplit(" ", 2)
         if series.startswith(_START):
-            value = repr(float(value) + by)
+            value = repr(round(float(value) + by, 2))
         last = max(last, float(stamp) + by)
         moved.append(f"{_JOB.sub(label, series)} {value} {float(stamp) + by:.3f}")
     return moved, last
@@ -76,25 +78,37 @@ class Server:
         self.play(folder, seconds)
 
     def play(self, folder: str, seconds: float) -> None:
-        """Go on from this place of this sample, and from there again after its last scrape."""
+        """Go on from this place of this sample; after its last scrape, this stretch comes again, counters going on."""
         self._pages = _pages(folder)
-        self._from, self._began = seconds, time.time()
+        self._times = sorted(self._pages)
+        self._from, self.began = seconds, time.time()
 
     def page(self) -> str:
         """The page of this moment."""
-        passed = self._from + (time.time() - self._began) % (self._pages[-1][0] - self._from)
-        return next((text for at, text in reversed(self._pages) if at <= passed), self._pages[0][1])
+        rounds, passed = divmod(time.time() - self.began, self._times[-1] - self._from)
+        now, first, last = (self._at(t) for t in (self._from + passed, self._from, self._times[-1]))
+        lines = []
+        for series, value in now.items():
+            shown = value
+            if series.startswith(_START):
+                shown = round(value + self.began - self._from, 2)
+            elif _COUNTER.match(series):
+                shown = value + rounds * (last.get(series, value) - first.get(series, 0.0))
+            lines.append(f"{series} {shown!r}")
+        return "\n".join([*lines, ""])
+
+    def _at(self, seconds: float) -> dict[str, float]:
+        return self._pages[self._times[max(0, bisect_right(self._times, seconds) - 1)]]
 
 
-def _pages(folder: str) -> list[tuple[float, str]]:
-    """Every scrape of a sample without what the scraper adds, with its seconds since the first."""
-    lines, _ = piece(folder, 0.0)
-    found: dict[float, list[str]] = {}
-    for line in lines:
+def _pages(folder: str) -> dict[float, dict[str, float]]:
+    """Every scrape of a sample, by its seconds since the first, without what the scraper adds."""
+    found: dict[float, dict[str, float]] = {}
+    for line in piece(folder, 0.0)[0]:
         if not line.startswith("up{"):
-            text, stamp = line.rsplit(" ", 1)
-            found.setdefault(round(float(stamp)), []).append(_TARGET.sub("", text))
-    return [(at, "\n".join([*rows, ""])) for at, rows in sorted(found.items())]
+            series, value, stamp = line.rsplit(" ", 2)
+            found.setdefault(round(float(stamp)), {})[_TARGET.sub("", series)] = float(value)
+    return found
 
 
 @contextmanager

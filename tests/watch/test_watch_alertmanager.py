@@ -100,7 +100,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         try:
             until("Alertmanager is ready", lambda: answers(f"http://{called}/-/ready"))
             server.play("preemption-storm", BEGIN)
-            history, _ = piece("preemption-storm", time.time() - BEGIN)
+            history, _ = piece("preemption-storm", server.began - BEGIN)
             now = time.time()
             past = [line for line in history if float(line.rsplit(" ", 1)[1]) < now - 1]
             with prometheus(past, work, asked, prometheus_config(target, called, rules)):
