@@ -88,7 +88,7 @@ def document(title: str, body: str) -> str:
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_style()}</style></head><body><main>"
-        '<nav><a href="/">Dashboard</a><a href="/runbooks">All runbooks</a></nav>'
+        '<nav><a href="/">Dashboard</a><a href="/runbooks">All runbooks</a><a href="/incidents">Incidents</a></nav>'
         f"{body}</main></body></html>"
     )
 

@@ -26,7 +26,9 @@ def parser() -> argparse.ArgumentParser:
     """The options of this command."""
     made = main_parser()
     made.prog = "diagnose watch"
-    made.description = "Diagnose again and again; say what opens, gets worse and is resolved."
+    made.description = (
+        f"Diagnose the last {SINCE} (or --since) again and again; say what opens, gets worse and is resolved."
+    )
     made.epilog = (
         "Ends with Ctrl-C or SIGTERM. Without --store, a restart tells everything that is open once more."
     )
@@ -102,8 +104,15 @@ def run(command: Command) -> int:
     from diagnostics.watch.watcher import Watcher  # noqa: PLC0415
 
     plan = to_watch_options(command)
-    watcher = Watcher(plan, lambda line: print(line, flush=True))
     stop = threading.Event()
+
+    def say(line: str) -> None:
+        try:
+            print(line, flush=True)
+        except BrokenPipeError:  # nobody reads any more
+            stop.set()
+
+    watcher = Watcher(plan, say)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     with serving(command.host, command.port, lambda: watcher.exposition) as address:

@@ -47,6 +47,7 @@ class Watcher:
         self._notifier = Notifier(plan, self._store)
         self._tracker = Tracker(self._store.known((time.time() if now is None else now) - SHOWN_SECONDS))
         self._numbers = Numbers()
+        self._unrecorded: list[Transition] = []
         self._failing: set[str] = set()
         self._failed_rounds = 0
         self._skip = 0
@@ -87,7 +88,9 @@ class Watcher:
         """Diagnose and take in what was found; what went wrong, when something did."""
         self._numbers.rounds += 1
         try:
-            diagnosis = diagnose(self._plan.inputs, replace(self._plan.options, store=None, end=now))
+            diagnosis = diagnose(
+                self._plan.inputs, replace(self._plan.options, store=None, start=None, end=now)
+            )
             wrong = _unread(diagnosis)
             if not wrong:
                 self._take_in(diagnosis, now)
@@ -106,10 +109,12 @@ class Watcher:
         return wrong
 
     def _take_in(self, diagnosis: Diagnosis, now: float) -> None:
-        changes = self._tracker.observe(diagnosis, now)
+        # What a full disk kept from being recorded is recorded with the next change.
+        changes = self._unrecorded = [*self._unrecorded, *self._tracker.observe(diagnosis, now)]
         if not changes:
             return
         self._store.record(changes, self._notifier.messages(changes), now)
+        self._unrecorded = []
         self._numbers.opened += sum(c.state is State.OPENED for c in changes)
         self._numbers.resolved += sum(c.state is State.RESOLVED for c in changes)
         for change in changes:

@@ -90,6 +90,11 @@ def test_a_wrong_option_is_one_line(
     assert "T0K3N" not in said
 
 
+def test_a_dashboard_watches_only_what_it_was_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dashboard", "--watch"]) == 2
+    assert "nothing to watch" in capsys.readouterr().err
+
+
 def test_a_hostile_name_stays_one_label(tmp_path: Path) -> None:
     name = 'a"} 1\nevil{x="y'
     write_openmetrics(

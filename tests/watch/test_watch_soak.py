@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "soak" / "watch.py"
-MINUTES, EVERY = 20.0, 60.0
+MINUTES, EVERY = 20.0, 90.0
 
 
 @pytest.fixture
