@@ -51,7 +51,7 @@ def _list(command: Command) -> int:
 
 def _explain(command: Command) -> int:
     if bool(command.rule) == command.all:
-        raise OptionError("explain: name a rule by its code or slug, or say --all")
+        raise OptionError("explain: name a rule by its CODE or SLUG, or say --all")
     if command.all:
         if not command.output:
             raise OptionError("--all: give --output DIR, where the runbooks are to be written")
