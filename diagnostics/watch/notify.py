@@ -45,6 +45,7 @@ class Notifier:
 
     def __init__(self, plan: WatchOptions, store: IncidentStore) -> None:
         self._plan, self._store = plan, store
+        self.alertmanagers = tuple(without_credentials(a.rstrip("/")) for a in plan.alertmanagers)
         self.webhooks = tuple(_target(a) for a in plan.webhooks)
         self.failures = 0
 
@@ -53,28 +54,29 @@ class Notifier:
         loud = [c for c in changes if self._is_loud(c.incident)]
         return [Message(c, w.digest) for c in loud for w in self.webhooks]
 
-    def tell(self, open_now: Iterable[Incident], resolved: Iterable[Incident], now: float) -> list[str]:
+    def tell(self, open_now: Iterable[Incident], resolved: Iterable[Incident], now: float) -> dict[str, str]:
         """Post everything that is due.
 
         Returns:
-            What went wrong, one line a target.
+            Targets that did not take it, with the reason in one line.
         """
         ended = [i for i in resolved if now - (i.resolved_at or 0.0) <= RESOLVED_SECONDS]
         alerts = [self._alert(i, now) for i in (*open_now, *ended) if self._is_loud(i)]
-        failed = [self._post_alerts(address, alerts) for address in self._plan.alertmanagers if alerts]
+        said = {}
+        if alerts:
+            said = {f"Alertmanager {a}": self._post_alerts(a, i, alerts) for a, i in self.alertmanagers}
         waiting = self._store.waiting()
-        failed += [
-            self._post_messages(w, [m for m in waiting if m.target == w.digest]) for w in self.webhooks
-        ]
-        lines = [line for line in failed if line]
-        self.failures += len(lines)
-        return lines
+        for webhook in self.webhooks:
+            due = [m for m in waiting if m.target == webhook.digest]
+            said[webhook.shown] = self._post_messages(webhook, due) or said.get(webhook.shown, "")
+        failed = {name: line for name, line in said.items() if line}
+        self.failures += len(failed)
+        return failed
 
     def _is_loud(self, incident: Incident) -> bool:
         return incident.severity.rank <= self._plan.level.rank
 
-    def _post_alerts(self, address: str, alerts: list[dict[str, Any]]) -> str:
-        base, inline = without_credentials(address.rstrip("/"))
+    def _post_alerts(self, base: str, inline: tuple[str, str] | None, alerts: list[dict[str, Any]]) -> str:
         with open_session(Access(), inline) as session:
             return _sent(session, f"{base}/api/v2/alerts", f"Alertmanager {base}", alerts)
 
@@ -91,7 +93,7 @@ class Notifier:
         return ""
 
     def _alert(self, incident: Incident, now: float) -> dict[str, Any]:
-        """An alert as Alertmanager's API wants it; the same labels for as long as the incident lasts."""
+        """An alert as Alertmanager's API wants it; its labels stay as they are while the incident lasts."""
         finding = incident.finding
         until = incident.resolved_at or now + EXPIRES_AFTER_ROUNDS * self._plan.every
         scope, runbook = finding.get("scope", {}), str(finding.get("runbook", ""))
@@ -100,13 +102,13 @@ class Notifier:
             "severity": incident.severity.value,
             "rule": incident.rule,
             "code": finding.get("code", ""),
-            "role": finding.get("role", ""),
             "deployment": incident.deployment,
             "model_name": scope.get("model", ""),
         }
         notes = {
             "summary": incident.summary,
             "description": finding.get("explanation", ""),
+            "role": finding.get("role", ""),
             "replicas": ", ".join(scope.get("replicas", ())),
             "runbook_url" if _is_link(runbook) else "runbook": runbook,
             "dashboard_url": self._link(incident),

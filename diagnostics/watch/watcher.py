@@ -48,6 +48,7 @@ class Watcher:
         self._tracker = Tracker(self._store.known((time.time() if now is None else now) - SHOWN_SECONDS))
         self._numbers = Numbers()
         self._unrecorded: list[Transition] = []
+        self._unread: dict[str, str] = {}
         self._failing: set[str] = set()
         self._failed_rounds = 0
         self._skip = 0
@@ -67,25 +68,25 @@ class Watcher:
     def round(self, now: float) -> None:
         """One round at Unix seconds ``now``: it fails in words, never by raising."""
         began = time.monotonic()
-        wrong: set[str] = set()
         if self._skip:
             self._skip -= 1
-            wrong = {line for line in self._failing if not line.startswith(_TELLING)}
         else:
-            wrong |= self._look(now)
-        try:
-            lines = self._notifier.tell(self._tracker.open.values(), self._tracker.resolved.values(), now)
-            wrong |= {_TELLING + line for line in lines}
-        except Exception as error:
-            _LOG.exception("telling failed")
-            wrong.add(f"{_TELLING}this program failed ({type(error).__name__})")
-        self._say_what_fails(wrong, now)
+            self._unread = self._look(now)
+        self._say_what_fails({**self._unread, **self._tell(now)}, now)
         self._numbers.notifications_failed = self._notifier.failures
         self._numbers.last_seconds = time.monotonic() - began
         self._expose()
 
-    def _look(self, now: float) -> set[str]:
-        """Diagnose and take in what was found; what went wrong, when something did."""
+    def _tell(self, now: float) -> dict[str, str]:
+        """Tell others; whom it did not reach, with the reason."""
+        try:
+            return self._notifier.tell(self._tracker.open.values(), self._tracker.resolved.values(), now)
+        except Exception as error:
+            _LOG.exception("telling failed")
+            return {"telling": f"telling: this program failed ({type(error).__name__}); the log says where"}
+
+    def _look(self, now: float) -> dict[str, str]:
+        """Diagnose and take in what was found; what could not be read, with the reason."""
         self._numbers.rounds += 1
         try:
             diagnosis = diagnose(
@@ -94,11 +95,15 @@ class Watcher:
             wrong = _unread(diagnosis)
             if not wrong:
                 self._take_in(diagnosis, now)
-        except (InputError, OptionError) as error:
-            wrong = {str(error)}
+        except InputError as error:
+            wrong = {error.source: str(error)}
+        except OptionError as error:
+            wrong = {"options": str(error)}
         except Exception as error:
             _LOG.exception("a round failed")
-            wrong = {f"the diagnosis failed in this program ({type(error).__name__}); the log says where"}
+            wrong = {
+                "diagnosis": f"diagnosis: this program failed ({type(error).__name__}); the log says where"
+            }
         if not wrong:
             self._failed_rounds = 0
             self._numbers.last_success = now
@@ -120,13 +125,13 @@ class Watcher:
         for change in changes:
             self._say(_line(change))
 
-    def _say_what_fails(self, wrong: set[str], now: float) -> None:
+    def _say_what_fails(self, failing: dict[str, str], now: float) -> None:
         """One line when something begins to fail, one when it works again, none in between."""
-        for line in sorted(wrong - self._failing):
-            self._say(f"{_stamp(now)} failing   {terminal(line)}")
-        for line in sorted(self._failing - wrong):
-            self._say(f"{_stamp(now)} recovered {terminal(line)}")
-        self._failing = wrong
+        for name in failing.keys() - self._failing:
+            self._say(f"{_stamp(now)} failing   {terminal(failing[name])}")
+        for name in self._failing - failing.keys():
+            self._say(f"{_stamp(now)} recovered {terminal(name)}")
+        self._failing = set(failing)
 
     def _expose(self) -> None:
         self.exposition = exposition(
@@ -134,13 +139,10 @@ class Watcher:
         )
 
 
-_TELLING = "telling: "
-
-
-def _unread(diagnosis: Diagnosis) -> set[str]:
+def _unread(diagnosis: Diagnosis) -> dict[str, str]:
     """Addresses that could not be read: silence of the rest must not be taken for health."""
     return {
-        i.warnings[0]
+        i.source: i.warnings[0]
         for i in diagnosis.report.inputs
         if i.recognised == "not read" and i.source.startswith(("http://", "https://"))
     }

@@ -121,7 +121,8 @@ def test_what_fails_is_one_line_and_its_end_another(watched: Watched) -> None:
     assert len(failing) == 2
     assert "webhook at 127.0.0.1" in failing[0]
     assert "the connection was refused" in failing[1]
-    assert len([line for line in watched[0].said if " recovered " in line]) >= 1
+    recovered = [line.split()[2:] for line in watched[0].said if " recovered " in line]
+    assert recovered == [watched[0].plan.inputs[0].split()]
 
 
 def test_no_secret_is_said_shown_or_kept(watched: Watched) -> None:
