@@ -175,7 +175,8 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
         for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
     ]
     report = _report(db, inputs, captures, judged)
-    return Diagnosis(report, tuple(signal_series(db, identities.entities)) if charts else ())
+    series = tuple(signal_series(db, identities.entities)) if charts else ()
+    return Diagnosis(report, series, {j.facts.deployment: _answered(j) for j in judged})
 
 
 def _with_times(
@@ -301,6 +302,12 @@ def _judge(facts: Facts, options: Options) -> Judged:
     preferences.apply(results, options.configuration, options.ignore)
     ranked = rank(results.findings)
     return Judged(facts, results, ranked, verdict(facts, ranked))
+
+
+def _answered(judged: Judged) -> tuple[str, ...]:
+    """The rules that could be asked of a deployment."""
+    fired = {f.rule for f in judged.findings}
+    return tuple(sorted(fired | set(judged.results.passed) | set(judged.results.suppressed)))
 
 
 _ORDER = {"findings": 0, "insufficient-data": 1, "healthy": 2}

@@ -17,7 +17,7 @@ from diagnostics.model.configuration import Configuration
 from diagnostics.model.errors import OptionError
 from diagnostics.options import TOOL, Access, Options
 
-SUBCOMMANDS = ("rules", "explain", "plan", "dashboard", "alerts", "backtest")
+SUBCOMMANDS = ("rules", "explain", "plan", "dashboard", "alerts", "backtest", "watch")
 SLO_NAMES = (
     *(
         f"{signal}_{stat}"
@@ -107,7 +107,7 @@ def main_parser() -> Parser:
     parser = Parser(
         prog="diagnose",
         description="Find out why an LLM server is slow: the cause, the proof, and the exact change.",
-        epilog="Also: diagnose rules | explain CODE-OR-SLUG | plan | alerts | backtest | "
+        epilog="Also: diagnose rules | explain CODE-OR-SLUG | plan | alerts | backtest | watch | "
         "dashboard. Exit status: 0 done, 1 a finding at or above "
         "--fail-on, 2 nothing could be read or an option is wrong, 3 insufficient data.",
     )

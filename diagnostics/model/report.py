@@ -159,7 +159,11 @@ class SignalSeries(Struct, frozen=True):
 
 
 class Diagnosis(Struct, frozen=True):
-    """A report with the series that prove it."""
+    """A report with the series that prove it.
+
+    ``answered`` maps each deployment to the rules that could be asked there, whether they fired or not.
+    """
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
+    answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
