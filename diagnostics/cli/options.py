@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
 import sys
@@ -13,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from diagnostics.model.errors import OptionError
+from diagnostics.model.moments import moment
 from diagnostics.options import TOOL, Access, Options
 
 SUBCOMMANDS = ("rules", "explain", "plan", "dashboard", "alerts", "backtest")
@@ -67,27 +67,6 @@ def duration(text: str) -> float:
     return value
 
 
-def moment(text: str) -> float:
-    """Unix seconds of an ISO 8601 time (UTC without a zone) or of Unix seconds.
-
-    Raises:
-        OptionError: neither.
-    """
-    try:
-        seconds = float(text)
-    except ValueError:
-        pass
-    else:
-        if not math.isfinite(seconds):
-            raise OptionError(f"{text!r} is no time; write 2026-01-31T12:00:00Z or Unix seconds")
-        return seconds
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise OptionError(f"{text!r} is no time; write 2026-01-31T12:00:00Z or Unix seconds") from error
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
-
-
 def _pairs(values: Sequence[str], name: str) -> dict[str, str]:
     found = {}
     for value in values:
@@ -128,7 +107,9 @@ def main_parser() -> Parser:
     compare = parser.add_argument_group("comparison")
     compare.add_argument("--after", metavar="T", help="did the change at this time help?")
     compare.add_argument(
-        "--baseline", metavar="FROM..TO|PATH", help="a window, or other inputs, to compare with (run A of an A/B)"
+        "--baseline",
+        metavar="FROM..TO|PATH",
+        help="a window, or other inputs, to compare with (run A of an A/B)",
     )
     facts = parser.add_argument_group("facts that no input carries")
     facts.add_argument("--interval", help="time between dumps that carry no time")

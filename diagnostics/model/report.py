@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from diagnostics.model.comparison import Comparison
 from diagnostics.model.findings import Finding
 
 SCHEMA_VERSION = 1
@@ -136,7 +137,10 @@ class NotEvaluated:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that is known at the end. Field order is the order of the JSON."""
+    """Everything that is known at the end. Field order is the order of the JSON.
+
+    ``comparison`` is None, and absent from the JSON, unless one was asked for.
+    """
 
     schema_version: int
     generated_at: float
@@ -152,6 +156,7 @@ class Report:
     collect_next: tuple[str, ...]
     suppressed: dict[str, int]
     passed: tuple[str, ...]
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from typing import Any
 
 from diagnostics.model.report import Report
 
+# Absent, not null, where it was not asked for.
+_ON_REQUEST = frozenset({"comparison"})
 _TIMES = frozenset({"start", "end", "since", "generated_at"})
 
 
@@ -22,7 +24,8 @@ def iso(seconds: float) -> str:
 def as_dict(value: Any, name: str = "") -> Any:
     """A report or a part of it in JSON's own types; times become text, numbers that are none become null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: as_dict(getattr(value, f.name), f.name) for f in fields(value)}
+        found = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {k: as_dict(v, k) for k, v in found.items() if v is not None or k not in _ON_REQUEST}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):

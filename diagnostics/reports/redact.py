@@ -162,4 +162,8 @@ def _finish(report: Report) -> Report:
     )
     # A base of runbook links is an address inside a company.
     findings = tuple(replace(f, runbook=f"diagnose explain {f.rule}") for f in report.findings)
-    return replace(report, inputs=inputs, findings=findings)
+    # A baseline is a path or an address.
+    compared = report.comparison
+    if compared is not None:
+        compared = replace(compared, asked=compared.asked.partition(" ")[0])
+    return replace(report, inputs=inputs, findings=findings, comparison=compared)
