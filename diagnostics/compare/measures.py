@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from diagnostics.execute.facts import Facts
 from diagnostics.model.comparison import Aspect
@@ -22,8 +23,7 @@ LEAST = 8
 _QUANTILE = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """One number.
 
     Attributes:
@@ -80,8 +80,7 @@ REGIME_FLOOR = 0.05
 _JUDGED_REGIMES = tuple(r for r in Regime if r not in (Regime.UNDECIDED, Regime.UNSATURATED))
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A number and how many observations stand behind it; NaN where the input does not tell."""
 
     value: float

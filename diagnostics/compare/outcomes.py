@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.compare.measures import NOISE
 from diagnostics.evaluate.registry import rule_named
@@ -20,8 +21,7 @@ NEEDS_LOAD = frozenset({"scheduler", "memory", "host"})
 _ABOVE, _BELOW = (">", ">="), ("<", "<=")
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One side of a comparison: the deployment as rules saw it, and what they said of it."""
 
     facts: Facts

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from diagnostics.engines import registry
@@ -23,8 +24,7 @@ _GROWING = (Kind.COUNTER, Kind.HISTOGRAM)
 _FROM_LABELS = "labels of "
 
 
-@dataclass(slots=True)
-class Material:
+class Material(Struct):
     """What a diagnosis is made from: captures with a time at every sample, whether these are true, who is who."""
 
     captures: list[Capture]
@@ -42,8 +42,7 @@ class Material:
         return any(c.series or c.settings or c.events for c in self.captures)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Both sides of a comparison.
 
     Attributes:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Kind = Literal["deploy", "traffic", "both", "restart", "fault", "improvement", "unchanged", "cannot-tell"]
 Aspect = Literal["traffic", "cache", "latency", "throughput", "saturation"]
 Outcome = Literal["resolved", "better", "unchanged", "worse", "cannot-tell", "new"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """One side: what it is in words, and its time in Unix seconds (None where the input has none)."""
 
     name: str
@@ -19,8 +19,7 @@ class Stretch:
     end: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One number on both sides.
 
     Attributes:
@@ -45,8 +44,7 @@ class Change:
     better: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class SettingChange:
+class SettingChange(Struct, frozen=True):
     """One setting that is not the same on both sides; None where a side does not say."""
 
     name: str
@@ -54,8 +52,7 @@ class SettingChange:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FindingChange:
+class FindingChange(Struct, frozen=True):
     """What became of one finding, and why that is said."""
 
     rule: str
@@ -64,8 +61,7 @@ class FindingChange:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Before and after of one deployment.
 
     Attributes:

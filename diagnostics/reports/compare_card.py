@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.model.comparison import Change, Comparison, Kind, Outcome, SettingChange, Stretch
 from diagnostics.model.report import Regime
@@ -32,8 +32,7 @@ _OUTCOMES: dict[Outcome, str] = {
 SMALL_FACTOR = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRow:
+class ChangeRow(Struct, frozen=True):
     """One number on both sides; every field ready to print. ``judged`` is better, worse, moved, same or unknown."""
 
     name: str
@@ -43,8 +42,7 @@ class ChangeRow:
     judged: str
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeRow:
+class OutcomeRow(Struct, frozen=True):
     """What became of one finding."""
 
     rule: str
@@ -52,8 +50,7 @@ class OutcomeRow:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonCard:
+class ComparisonCard(Struct, frozen=True):
     """A comparison in words.
 
     Attributes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 from diagnostics.model.report import Report
 
@@ -23,8 +24,8 @@ def iso(seconds: float) -> str:
 
 def as_dict(value: Any, name: str = "") -> Any:
     """A report or a part of it in JSON's own types; times become text, numbers that are none become null."""
-    if is_dataclass(value) and not isinstance(value, type):
-        found = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Struct):
+        found = {field: getattr(value, field) for field in value.__struct_fields__}
         return {k: as_dict(v, k) for k, v in found.items() if v is not None or k not in _ON_REQUEST}
     if isinstance(value, Enum):
         return value.value

@@ -6,18 +6,18 @@ as times only when they lie at least a second apart and agree with that order: a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from diagnostics.model.samples import Capture
 
 MIN_FILE_TIME_GAP = 1.0
 
 
-@dataclass(slots=True)
-class Untimed:
+class Untimed(Struct):
     """A dump without times: the capture and when its file was last written (Unix seconds, or None)."""
 
     capture: Capture
