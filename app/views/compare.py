@@ -37,6 +37,8 @@ def show(opened: Opened) -> None:
         return
     card = comparison_card(report.comparison)
     st.html(compare_words.answer(card))
+    if against.source is None:
+        _draw_load(opened, against)
     if card.moved:
         st.html(words.heading("What moved"))
         st.html(compare_words.changes(card.moved, card.names))
@@ -53,7 +55,7 @@ def show(opened: Opened) -> None:
 
 
 def _choose(opened: Opened) -> Against | None:
-    """What to compare with; a drag across the load chooses a window as the baseline."""
+    """What to compare with: a moment, a stretch of time chosen by a drag, or another source."""
     others = {s.key: s for s in offered() if s.key not in (OWN, opened.source.key) and len(s.inputs) == 1}
     wants_other = opened.chosen.baseline in others
     st.session_state["w_kind"] = _OTHER if wants_other else _MOMENT
@@ -70,17 +72,22 @@ def _choose(opened: Opened) -> Against | None:
     with right:
         if wants_other:
             return _other(opened, {key: s.title for key, s in others.items()})
-        against = _moment(opened)
+        return _moment(opened)
+
+
+def _draw_load(opened: Opened, against: Against) -> None:
+    """The load, with the moment in it; a drag takes a stretch as the baseline."""
     load = load_figure(opened.whole, opened.theme)
-    if load is not None and against is not None:
-        charts.show(
-            load,
-            "load",
-            opened.chosen,
-            by="drag",
-            alt="Load over time; drag to take a stretch as the baseline.",
+    if load is None:
+        return
+    if against.after is not None:
+        load.add_vline(
+            x=1000 * against.after, line={"color": opened.theme.strong, "dash": "dot", "width": 1.5}
         )
-    return against
+    st.html(words.heading("Load; drag across it to take a stretch as the baseline"))
+    charts.show(
+        load, "load", opened.chosen, by="drag", alt="Requests running, waiting and finished over time."
+    )
 
 
 def _other(opened: Opened, titles: dict[str, str]) -> Against:

@@ -34,7 +34,7 @@ from diagnostics.signals.regimes import SATURATED
 __all__ = ["Side", "compare", "compare_worst"]
 
 NOISE_IN_WORDS = (
-    f"a change counts from {NOISE:.0%} on (one server twice under equal requests differed by up to 9 %) and beyond "
+    f"a change counts from {100 * NOISE:.0f} % on (one server twice under equal requests differed by up to 9 %) and beyond "
     f"{ERRORS:g} standard errors of what was counted; fewer than {LEAST} observations are not judged"
 )
 # Two process starts further apart than this are two processes.

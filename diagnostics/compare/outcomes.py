@@ -9,6 +9,7 @@ from msgspec import Struct
 from diagnostics.compare.measures import NOISE
 from diagnostics.evaluate.registry import rule_named
 from diagnostics.evaluate.runner import Results
+from diagnostics.execute import words
 from diagnostics.execute.facts import Facts
 from diagnostics.model.comparison import FindingChange, Outcome
 from diagnostics.model.findings import Evidence, Finding, Severity
@@ -88,7 +89,9 @@ def _still(old: Finding, new: Finding) -> tuple[Outcome, str]:
         return ("better" if quieter else "worse"), f"{old.severity.value} before, {new.severity.value} after"
     a, b = old.window.share_of_window, new.window.share_of_window
     if a is not None and b is not None and abs(a - b) >= SHARE:
-        return ("worse" if b > a else "better"), f"held for {a:.0%} of the time before and {b:.0%} after"
+        return (
+            "worse" if b > a else "better"
+        ), f"held for {words.percent(a)} of the time before and {words.percent(b)} after"
     moved = [
         m
         for e in old.evidence

@@ -98,12 +98,12 @@ def factor(value: float) -> str:
 
 def _findings(found: Sequence[FindingChange]) -> Iterator[str]:
     for outcome, verb in (
-        ("resolved", "resolved"), ("better", "less of"), ("worse", "more of"), ("unchanged", "unchanged"),
-        ("cannot-tell", "whether it is gone cannot be told of"), ("new", "new"),
+        ("resolved", "resolved"), ("better", "milder"), ("worse", "more severe"), ("unchanged", "unchanged"),
+        ("cannot-tell", "whether it is gone cannot be told"), ("new", "new"),
     ):  # fmt: skip
         named = [f.rule for f in found if f.outcome == outcome]
         if named:
-            yield f"{verb} {', '.join(named)}"
+            yield f"{verb}: {', '.join(named)}"
 
 
 def _binds(binding: tuple[str, str]) -> str:
