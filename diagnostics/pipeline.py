@@ -91,12 +91,24 @@ def diagnose(
     if not loaded.captures:
         first = loaded.failed[0].warnings[0] if loaded.failed else "no input given"
         raise InputError(*_split_message(first))
-    data = _with_times(loaded, options.interval)
+    data = with_times(loaded, options.interval)
     summaries = [_summary(c) for c in loaded.captures] + loaded.failed
     if options.after is not None or options.baseline is not None:
         found = _compared(inputs, data, summaries, options, stdin, charts)
         if found is not None:
             return found
+    return walk(data, summaries, options, charts)
+
+
+def walk(data: Material, summaries: list[InputSummary], options: Options, charts: bool = False) -> Diagnosis:
+    """Diagnose what was read, over a store of its own.
+
+    Args:
+        data: captures with times, and who is who in them.
+        summaries: what became of each input, for the report.
+        options: as for :func:`diagnose`.
+        charts: the same.
+    """
     db = open_store(options.store)
     try:
         return _diagnose(db, data, summaries, options, charts)[0]
@@ -138,14 +150,14 @@ def _sides(inputs: Sequence[str], data: Material, options: Options, stdin: bytes
         if not loaded.captures:
             reason = loaded.failed[0].warnings[0] if loaded.failed else f"{named}: holds no file"
             raise OptionError(f"--baseline {reason}")
-        other = _with_times(loaded, options.interval)
+        other = with_times(loaded, options.interval)
         return (
             Pair(other, data, f"--baseline {named}", same_servers=False) if other.has_more_than_runs else None
         )
     asked = (options.start, options.end or time.time()) if options.start is not None else None
     earlier = data
     if any(i.startswith(("http://", "https://")) for i in inputs):
-        earlier = _with_times(
+        earlier = with_times(
             load(inputs, replace(plain, start=window[0], end=window[1]), stdin), options.interval
         )
     question = f"--baseline {written(window[0])}..{written(window[1])}"
@@ -236,7 +248,7 @@ def _diagnose(
     return Diagnosis(report, tuple(signal_series(db, identities.entities)) if charts else ()), judged
 
 
-def _with_times(loaded: Loaded, interval: float | None) -> Material:
+def with_times(loaded: Loaded, interval: float | None) -> Material:
     """Captures with a time at every sample, whether these are true times, and who is who in them.
 
     The dumps of one replica become one capture; a log takes the clock of the metrics that it follows.
@@ -429,4 +441,4 @@ def _summary(capture: Capture) -> InputSummary:
     )  # fmt: skip
 
 
-__all__ = ["Judged", "Loaded", "Provenance", "Resolution", "diagnose", "load"]
+__all__ = ["Judged", "Loaded", "Provenance", "Resolution", "diagnose", "load", "walk", "with_times"]

@@ -23,7 +23,7 @@ from diagnostics.compare.measures import (
     values,
 )
 from diagnostics.compare.outcomes import Side, outcomes
-from diagnostics.compare.settings import changed_settings
+from diagnostics.compare.settings import changed_settings, told_settings
 from diagnostics.execute import words
 from diagnostics.execute.facts import Facts
 from diagnostics.model.comparison import Change, Comparison, Kind, Stretch
@@ -68,7 +68,9 @@ def compare(before: Side, after: Side, *, asked: str, same_servers: bool) -> Com
     changes = tuple(_follows(c, load) for c in changes)
     settings = changed_settings(before.facts, after.facts)
     restarted = _restarted(before.facts, after.facts) if same_servers else None
-    kind = _kind(changes, deployed=bool(settings), restarted=bool(restarted))
+    # Settings do not change without a restart.
+    ruled_out = restarted is False or told_settings(before.facts, after.facts)
+    kind = _kind(changes, deployed=bool(settings), restarted=bool(restarted), ruled_out=ruled_out)
     found = outcomes(before, after, load)
     names = ("before", "after") if same_servers else ("baseline", "now")
     binding = _binding(before.facts), _binding(after.facts)
@@ -76,7 +78,7 @@ def compare(before: Side, after: Side, *, asked: str, same_servers: bool) -> Com
         asked=asked,
         deployment=after.facts.deployment,
         kind=kind,
-        sentence=sentence.answer(kind, settings, changes, found, binding),
+        sentence=sentence.answer(kind, settings, changes, found, binding, ruled_out=ruled_out),
         before=_stretch(before.facts, names[0]),
         after=_stretch(after.facts, names[1]),
         binding_before=binding[0],
@@ -145,8 +147,15 @@ def _restarted(before: Facts, after: Facts) -> bool | None:
     return any(abs(a - b) > _SAME_START for a, b in known) if known else None
 
 
-def _kind(changes: tuple[Change, ...], *, deployed: bool, restarted: bool) -> Kind:
-    """A deploy or a shift of traffic explains what moved; worse without either is a fault."""
+def _kind(changes: tuple[Change, ...], *, deployed: bool, restarted: bool, ruled_out: bool) -> Kind:
+    """A deploy or a shift of traffic explains what moved; worse without either is a fault.
+
+    Args:
+        changes: every number.
+        deployed: whether settings, version or replicas differ.
+        restarted: whether processes were started anew.
+        ruled_out: whether a deploy that is not seen can be ruled out.
+    """
     moved = [c for c in changes if c.moved]
     shifted = any(c.aspect == "traffic" and not (c.name == ARRIVING and _was_down(moved)) for c in moved)
     if not any(c.moved is not None for c in changes):
@@ -160,6 +169,8 @@ def _kind(changes: tuple[Change, ...], *, deployed: bool, restarted: bool) -> Ki
     felt = [c for c in moved if c.better is not None]
     if not felt:
         return "unchanged"
+    if not ruled_out:
+        return "unexplained"
     return "fault" if any(c.better is False for c in felt) else "improvement"
 
 

@@ -18,6 +18,8 @@ _OPENINGS: dict[Kind, str] = {
     "fault": "It got worse without a deploy and without a shift of traffic: look for a fault of the server, its machine "
     "or what lies behind it",
     "improvement": "It got better without a deploy and without a shift of traffic that this input shows",
+    "unexplained": "The traffic is the same; whether settings differ is not in the inputs: give the log or the launch command "
+    "of both sides",
     "unchanged": "Nothing that people feel moved beyond noise",
     "cannot-tell": "Too little was seen on one of the sides to tell what changed",
 }
@@ -29,10 +31,12 @@ def answer(
     changes: Sequence[Change],
     found: Sequence[FindingChange],
     binding: tuple[str, str],
+    *,
+    ruled_out: bool,
 ) -> str:
     """What happened, what it did, what became of the findings, and which limit binds now."""
     parts = [
-        _happened(kind, settings, changes),
+        _happened(kind, settings, changes, ruled_out),
         *_felt(changes),
         *_findings(found),
         _binds(binding),
@@ -40,7 +44,9 @@ def answer(
     return " ".join(f"{p[:1].upper()}{p[1:]}." for p in parts if p)
 
 
-def _happened(kind: Kind, settings: Sequence[SettingChange], changes: Sequence[Change]) -> str:
+def _happened(
+    kind: Kind, settings: Sequence[SettingChange], changes: Sequence[Change], ruled_out: bool
+) -> str:
     if kind in _OPENINGS:
         return _OPENINGS[kind]
     deployed = _deployed(settings)
@@ -48,9 +54,15 @@ def _happened(kind: Kind, settings: Sequence[SettingChange], changes: Sequence[C
     if kind == "deploy":
         return f"a deploy, under the same traffic: {deployed}"
     if kind == "restart":
-        return "processes were started anew, with no setting or version changed: a restart or a crash, under the same traffic"
+        shown = "" if ruled_out else " that this input shows"
+        return f"processes were started anew with no change of settings{shown}: a restart or a crash, under the same traffic"
     if kind == "traffic":
-        return f"traffic shifted and nothing was deployed: {shifted}"
+        known = (
+            " and nothing was deployed"
+            if ruled_out
+            else " (whether anything was deployed is not in the inputs)"
+        )
+        return f"traffic shifted{known}: {shifted}"
     return f"both a deploy ({deployed}) and a shift of traffic ({shifted}), so the effect of either alone cannot be told"
 
 

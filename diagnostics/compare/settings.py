@@ -21,6 +21,14 @@ def changed_settings(before: Facts, after: Facts) -> tuple[SettingChange, ...]:
     return (*_replicas(before, after), *_set(before, after))
 
 
+def told_settings(before: Facts, after: Facts) -> bool:
+    """Whether both sides tell how they were started, and not only what metrics carry in their labels."""
+    return all(
+        any(not where.startswith("labels of ") for where, _ in _known(facts).values() if where)
+        for facts in (before, after)
+    )
+
+
 def _set(before: Facts, after: Facts) -> tuple[SettingChange, ...]:
     """Version and settings that differ.
 

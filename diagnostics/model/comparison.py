@@ -6,7 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["deploy", "traffic", "both", "restart", "fault", "improvement", "unchanged", "cannot-tell"]
+Kind = Literal[
+    "deploy", "traffic", "both", "restart", "fault", "improvement", "unexplained", "unchanged", "cannot-tell"
+]  # fmt: skip
 Aspect = Literal["traffic", "cache", "latency", "throughput", "saturation"]
 Outcome = Literal["resolved", "better", "unchanged", "worse", "cannot-tell", "new"]
 
@@ -68,7 +70,8 @@ class Comparison(Struct, frozen=True):
         asked: the question, as the user put it.
         deployment: whom it is about.
         kind: a deploy (settings, version or replicas changed), a shift of traffic, both, a restart with nothing changed
-            (a crash looks like this too), a fault (worse without any of these), or none of them.
+            (a crash looks like this too), a fault (worse without any of these),
+            unexplained (whether settings differ is not in the inputs), or none.
         sentence: the answer.
         binding_before, binding_now: the regime that bound for longest, or ``none``.
         noise: where the limits of noise come from.

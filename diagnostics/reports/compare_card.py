@@ -17,6 +17,7 @@ _KINDS: dict[Kind, str] = {
     "restart": "a restart or a crash",
     "fault": "worse without a deploy or a shift of traffic",
     "improvement": "better without a deploy or a shift of traffic",
+    "unexplained": "a difference whose cause is not in the inputs",
     "unchanged": "nothing beyond noise",
     "cannot-tell": "too little seen to tell",
 }

@@ -50,6 +50,16 @@ def becomes(found: Comparison) -> dict[str, str]:
     return {f.rule: f.outcome for f in found.findings}
 
 
+def test_without_settings_a_difference_of_two_servers_is_unexplained(tmp_path: Path) -> None:
+    """Metrics of two servers do not tell their caps: neither a fault nor "nothing deployed" may be said."""
+    for name, running, waiting in (("a", 8, 20), ("b", 16, 0)):
+        (tmp_path / name).mkdir()
+        write_openmetrics(vllm(running=running, waiting=waiting), tmp_path / name)
+    found = compared(diagnose([str(tmp_path / "b")], Options(baseline=str(tmp_path / "a"))).report)
+    assert found.kind == "unexplained"
+    assert "not in the inputs" in found.sentence
+
+
 def test_nothing_changed_is_said_to_be_nothing(judge: Judge) -> None:
     found = compared(judge(changed(), after=CHANGE))
     assert found.kind == "unchanged"
