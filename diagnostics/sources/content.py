@@ -110,10 +110,13 @@ class Content(Struct):
         """Text lines without line ends; bytes that are no UTF-8 are replaced."""
         rest = b""
         for block in self.blocks():
-            pieces = (rest + block).split(b"\n")
-            rest = pieces.pop()
-            for piece in pieces:
-                yield piece.decode("utf-8", "replace").rstrip("\r")
+            whole, newline, last = block.rpartition(b"\n")
+            if not newline:
+                rest += block
+                continue
+            for piece in (rest + whole).decode("utf-8", "replace").split("\n"):
+                yield piece.rstrip("\r")
+            rest = last
         if rest:
             yield rest.decode("utf-8", "replace").rstrip("\r")
 
