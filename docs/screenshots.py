@@ -26,6 +26,7 @@ PAGES = {
     "latency": "/latency?source=concurrency-cap",
     "cache": "/cache?source=blind-routing",
     "speculation": "/speculation?source=speculation-misfit",
+    "compare": "/compare?source=concurrency-cap",
     "runbooks": "/runbooks",
     "runbook": "/runbooks/cap-throttled",
     "data": "/data?source=concurrency-cap",

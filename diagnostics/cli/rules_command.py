@@ -39,13 +39,15 @@ def _list(command: Command) -> int:
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         return Exit.DONE
     if command.format == "markdown":
-        print("| code | rule | title | needs | concepts |\n| --- | --- | --- | --- | --- |")
+        print("| code | rule | title | needs | concepts | proved on |\n| --- | --- | --- | --- | --- | --- |")
     for r in rules:
         needs = " and ".join(" or ".join(n.any_of[:3]) for n in r.needs)
         if command.format == "markdown":
-            print(f"| {r.code} | `{r.slug}` | {r.title} | {needs} | {' '.join(r.concepts)} |")
+            print(
+                f"| {r.code} | `{r.slug}` | {r.title} | {needs} | {' '.join(r.concepts)} | {r.support.value} |"
+            )
         else:
-            print(f"{r.code}  {r.slug:<32} {r.title}  [{needs}; {' '.join(r.concepts)}]")
+            print(f"{r.code}  {r.slug:<32} {r.title}  [{needs}; {' '.join(r.concepts)}; {r.support.value}]")
     return Exit.DONE
 
 

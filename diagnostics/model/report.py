@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from diagnostics.model.comparison import Comparison
 from diagnostics.model.findings import Finding
 
 SCHEMA_VERSION = 1
@@ -127,7 +128,10 @@ class NotEvaluated(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Everything that is known at the end. Field order is the order of the JSON."""
+    """Everything that is known at the end. Field order is the order of the JSON.
+
+    ``comparison`` is None, and absent from the JSON, unless one was asked for.
+    """
 
     schema_version: int
     generated_at: float
@@ -143,6 +147,7 @@ class Report(Struct, frozen=True):
     collect_next: tuple[str, ...]
     suppressed: dict[str, int]
     passed: tuple[str, ...]
+    comparison: Comparison | None = None
 
 
 class SignalSeries(Struct, frozen=True):
