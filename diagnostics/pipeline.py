@@ -16,6 +16,7 @@ from diagnostics.evaluate.collect import collect_next
 from diagnostics.evaluate.registry import all_rules
 from diagnostics.evaluate.runner import Results, run_rules
 from diagnostics.evaluate.verdict import coverage, since, verdict, worst_regime
+from diagnostics.execute.bench import BASELINE, without_requests
 from diagnostics.execute.charts import signal_series
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.facts import Options as FactOptions
@@ -172,7 +173,8 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
         for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
     ]
     report = _report(db, inputs, captures, judged)
-    return Diagnosis(report, tuple(signal_series(db, identities.entities)) if charts else ())
+    series = tuple(signal_series(db, identities.entities)) if charts else ()
+    return Diagnosis(report, series, tuple(without_requests(run) for run in _runs(captures)))
 
 
 def _with_times(
@@ -253,7 +255,7 @@ def _deployments(
         for capture in captures
         for event in capture.events
     ]
-    runs = _runs(captures)
+    runs = _runs(captures) + _baseline_runs(options)
     result = []
     for name in dict.fromkeys(e.deployment for e in identities.entities):
         members = [e for e in identities.entities if e.deployment == name]
@@ -286,6 +288,21 @@ def _runs(captures: list[Capture]) -> list[BenchRun]:
     from diagnostics.sources.bench.grouping import group_steps  # noqa: PLC0415  only where results are there
 
     return group_steps(found)
+
+
+def _baseline_runs(options: Options) -> list[BenchRun]:
+    """Benchmark runs of a baseline that is a file or folder, marked: they are compared with and never judged."""
+    named = options.baseline
+    if named is None or (".." in named and not Path(named).exists()):
+        return []
+    loaded = load([named], replace(options, baseline=None))
+    if not loaded.captures:
+        first = loaded.failed[0].warnings[0] if loaded.failed else f"{named}: holds no file"
+        raise OptionError(f"--baseline {first}")
+    runs = _runs(loaded.captures)
+    for run in runs:
+        run.extra[BASELINE] = True
+    return runs
 
 
 def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:

@@ -36,6 +36,7 @@ class Command(argparse.Namespace):
     inputs: list[str]
     format: str
     output: str | None
+    export_bench: str | None
     quiet: bool
     verbose: bool
     fail_on: str
@@ -128,7 +129,9 @@ def main_parser() -> Parser:
     compare = parser.add_argument_group("comparison")
     compare.add_argument("--after", metavar="T", help="did the change at this time help?")
     compare.add_argument(
-        "--baseline", metavar="FROM..TO|PATH", help="a window, or other inputs, to compare with (run A of an A/B)"
+        "--baseline",
+        metavar="FROM..TO|PATH",
+        help="a window, or other inputs, to compare with (run A of an A/B)",
     )
     facts = parser.add_argument_group("facts that no input carries")
     facts.add_argument("--interval", help="time between dumps that carry no time")
@@ -156,6 +159,7 @@ def main_parser() -> Parser:
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=FORMATS, default="text")
     out.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
+    out.add_argument("--export-bench", metavar="FILE", help="benchmark runs as llm-d benchmark report 0.2")
     out.add_argument("--store", metavar="FILE", help="keep the data in this DuckDB file")
     out.add_argument("--runbook-base", metavar="URL", help="where runbook links point")
     out.add_argument("--dashboard-base", metavar="URL", help="where dashboard links point")

@@ -6,6 +6,7 @@ from diagnostics.execute import bench, bench_pairs, words
 from diagnostics.execute.bench_pairs import NOISE, Pair
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Unanswered
+from diagnostics.model.bench import BenchRun
 from diagnostics.model.findings import ChartHint, Impact, Remedy, Role, Severity
 from diagnostics.model.report import Reason
 from diagnostics.model.samples import Resolution
@@ -72,7 +73,7 @@ def drafter_cost(facts: Facts) -> Outcome:
 
 def weight_only(facts: Facts) -> Outcome:
     """Fire where 16-bit weights overtake weight-only ones as load grows."""
-    runs = bench.measured(facts)
+    runs = bench.sides(facts)
     found = bench_pairs.pairs(runs, bench_pairs.is_sixteen_bit, bench_pairs.is_weight_only, _WEIGHTS)
     if not found:
         return _no_pair("in 16 bit and weight-only 4-bit")
@@ -99,10 +100,19 @@ def weight_only(facts: Facts) -> Outcome:
 
 
 def _speculating(facts: Facts) -> list[Pair]:
-    return bench_pairs.pairs(
-        bench.measured(facts), lambda r: bench_pairs.speculates(r) is False, lambda r: bench_pairs.speculates(r) is True,
-        _SPECULATION,
-    )  # fmt: skip
+    """Pairs without and with speculation.
+
+    A tool that writes acceptance whenever the server drafts says by its silence that the server does not.
+    """
+    runs = bench.sides(facts)
+    told = {(r.format, r.format_era) for r in runs if bench_pairs.reports_drafts(r)}
+
+    def is_off(run: BenchRun) -> bool:
+        drafts = bench_pairs.speculates(run)
+        silent = run.format_era is not None and (run.format, run.format_era) in told
+        return drafts is False or (drafts is None and silent)
+
+    return bench_pairs.pairs(runs, is_off, lambda r: bench_pairs.speculates(r) is True, _SPECULATION)
 
 
 def _no_pair(which: str) -> Unanswered:

@@ -64,9 +64,18 @@ def is_sixteen_bit(run: BenchRun) -> bool:
 
 def speculates(run: BenchRun) -> bool | None:
     """Whether a run drafts; None where it does not say."""
-    if run.spec_method is not None:
-        return run.spec_method.lower() not in ("none", "off", "false", "unknown")
-    return True if run.spec_draft_tokens or run.draft_model else None
+    method = (run.spec_method or "unknown").lower()
+    if method != "unknown":
+        return method not in ("none", "off", "false")
+    return True if run.spec_draft_tokens or run.draft_model or reports_drafts(run) else None
+
+
+def reports_drafts(run: BenchRun) -> bool:
+    """Whether a level holds an acceptance of its own minutes."""
+    return any(
+        s.spec_scope != "lifetime" and (s.spec_acceptance is not None or s.spec_tokens_per_step is not None)
+        for s in run.steps
+    )
 
 
 def pairs(
@@ -86,13 +95,18 @@ def pairs(
     found = []
     some = runs[:_MOST_RUNS]
     for a, b in itertools.product(filter(without, some), filter(having, some)):
-        if a is b or a.tool != b.tool or not _same_machine(a, b):
+        if a is b or _are_both_earlier(a, b) or a.tool != b.tool or not _same_machine(a, b):
             continue
         points = _points(a, b)
         if points:
             others = tuple(d for d in bench_compare.differences(a, b) if d not in about)
             found.append(Pair(a, b, points, others))
     return sorted(found, key=lambda p: (len(p.confounders), -len(p.points)))
+
+
+def _are_both_earlier(a: BenchRun, b: BenchRun) -> bool:
+    """Whether neither run is one that is asked about: both are of the baseline."""
+    return bench.BASELINE in a.extra and bench.BASELINE in b.extra
 
 
 def _same_machine(a: BenchRun, b: BenchRun) -> bool:

@@ -22,7 +22,9 @@ def outcome(facts: Facts) -> Fired | None:
     quantized = [r for r in runs if _is_quantized(r)]
     if not quantized:
         return None
-    pairs = bench_pairs.pairs(runs, bench_pairs.is_sixteen_bit, _is_quantized, ("weight_format", "model"))
+    pairs = bench_pairs.pairs(
+        bench.sides(facts), bench_pairs.is_sixteen_bit, _is_quantized, ("weight_format", "model")
+    )
     loaded = [p for p in pairs if p.points[-1].load >= LOADED]
     pair = next(iter(loaded or pairs), None)
     return Fired((_draft(facts, quantized[0], pair, under_load=bool(loaded)),))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from diagnostics.model.bench import BenchRun
 from diagnostics.model.findings import Finding
 
 SCHEMA_VERSION = 1
@@ -170,7 +171,8 @@ class SignalSeries:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A report with the series that prove it."""
+    """A report with the series that prove it, and the benchmark runs that were read, without their requests."""
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
+    runs: tuple[BenchRun, ...] = field(default=())

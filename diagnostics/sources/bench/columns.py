@@ -96,6 +96,7 @@ _RUN_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "quantization_scheme": ("weight_format", words),
     "dtype": ("weight_format", words),
     "speculative": ("spec_method", words),
+    "speculative_method": ("spec_method", words),
     "speculative_model": ("draft_model", words),
     "num_speculative_tokens": ("spec_draft_tokens", count),
     "dataset_name": ("dataset", words),
@@ -138,6 +139,12 @@ def untimed(name: str) -> tuple[str, str] | None:
         return "e2e", "mean"
     stat = stat_name(match.group(1) or "mean")
     return None if stat is None else (_METRICS[match.group(2)], stat)
+
+
+def run_field(name: str) -> str | None:
+    """The field of a run that a column describes, None when it describes none."""
+    known = _RUN_FIELDS.get(name)
+    return known[0] if known else None
 
 
 def apply_run_field(run: BenchRun, name: str, text: str) -> bool:
