@@ -80,14 +80,22 @@ class Knee:
 
 def of_run(run: BenchRun) -> Knee | None:
     """The knee of a sweep; None where there are too few levels, or all keep up."""
-    served = bench.served(run)
-    rated = _levels([s for s in served if s.load_mode in ("open", "open-capped")], "requested_rps")
+    rated = open_levels(run)
     if len(rated) >= MIN_LEVELS:
         return _open(run, rated)
-    capped = _levels(
-        [s for s in served if s.requested_rps is None and s.load_mode != "burst"], "concurrency_cap"
-    )
+    capped = closed_levels(run)
     return _closed(run, capped) if len(capped) >= MIN_LEVELS else None
+
+
+def open_levels(run: BenchRun) -> list[Level]:
+    """Loads of a sweep over the request rate, lightest first."""
+    return _levels([s for s in bench.served(run) if s.load_mode in ("open", "open-capped")], "requested_rps")
+
+
+def closed_levels(run: BenchRun) -> list[Level]:
+    """Loads of a sweep over the number of open requests, lightest first."""
+    paced = [s for s in bench.served(run) if s.requested_rps is None and s.load_mode != "burst"]
+    return _levels(paced, "concurrency_cap")
 
 
 def sweeps(runs: list[BenchRun]) -> list[BenchRun]:

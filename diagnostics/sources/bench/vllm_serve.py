@@ -269,6 +269,7 @@ def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> Non
     add_computed(step, "ttft", (r.ttft_s for r in done))
     add_computed(step, "tpot", (r.tpot_s for r in done))
     add_computed(step, "e2e", (r.e2e_s for r in done))
+    add_computed(step, "server_ttft", (t for t in map(number, lists.get("server_ttfts", [])) if t))
     if keep_gaps:
         add_computed(step, "itl", (g for r in done for g in r.gaps_s), population="gaps")
     _count_errors(step)
