@@ -120,12 +120,21 @@ def _same_machine(a: BenchRun, b: BenchRun) -> bool:
 def _points(a: BenchRun, b: BenchRun) -> tuple[Point, ...]:
     found = []
     for mine, theirs in bench_compare.matched(a, b):
-        one, other = ([s.output_tps for s in side if s.output_tps] for side in (mine, theirs))
+        one, other = _rates(mine, theirs)
         load = mine[0].concurrency_cap or mine[0].batch_size or mine[0].requested_rps
         if one and other and load:
             ratio = statistics.median(other) / statistics.median(one)
             found.append(Point(float(load), mine[0], theirs[0], ratio, min(len(one), len(other)) > 1))
     return tuple(sorted(found, key=lambda p: p.load))
+
+
+def _rates(mine: list[BenchStep], theirs: list[BenchStep]) -> tuple[list[float], list[float]]:
+    """Output tokens a second of both sides; all tokens where a file counts no others: the prompts are the same."""
+    for field in ("output_tps", "total_tps"):
+        one, other = ([v for s in side if (v := getattr(s, field))] for side in (mine, theirs))
+        if one and other:
+            return one, other
+    return [], []
 
 
 def curve(pair: Pair) -> str:

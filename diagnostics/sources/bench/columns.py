@@ -162,6 +162,8 @@ def apply_run_field(run: BenchRun, name: str, text: str) -> bool:
         value = "none" if text.strip().lower() in ("off", "none", "false", "") else text.strip()
     elif value in ("-", "None", "none"):
         value = None
+        if field_name == "draft_model" and run.spec_method is None:
+            run.spec_method = "none"
     setattr(run, field_name, value)
     return True
 
