@@ -17,6 +17,7 @@ from diagnostics.evaluate.registry import all_rules
 from diagnostics.evaluate.runner import Results, run_rules
 from diagnostics.evaluate.verdict import coverage, since, verdict, worst_regime
 from diagnostics.execute.bench import BASELINE, without_requests
+from diagnostics.execute.bench_view import bench_view
 from diagnostics.execute.charts import signal_series
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.facts import Options as FactOptions
@@ -174,7 +175,9 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
     ]
     report = _report(db, inputs, captures, judged)
     series = tuple(signal_series(db, identities.entities)) if charts else ()
-    return Diagnosis(report, series, tuple(without_requests(run) for run in _runs(captures)))
+    view = bench_view(judged[0].facts) if charts and judged else None
+    runs = [r for r in (judged[0].facts.runs if judged else ()) if BASELINE not in r.extra]
+    return Diagnosis(report, series, tuple(without_requests(run) for run in runs), view)
 
 
 def _with_times(

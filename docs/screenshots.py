@@ -26,6 +26,8 @@ PAGES = {
     "latency": "/latency?source=concurrency-cap",
     "cache": "/cache?source=blind-routing",
     "speculation": "/speculation?source=speculation-misfit",
+    "bench": "/bench?source=bench-knee",
+    "bench-empty": "/bench?source=healthy",
     "runbooks": "/runbooks",
     "runbook": "/runbooks/cap-throttled",
     "data": "/data?source=concurrency-cap",

@@ -6,7 +6,6 @@ from diagnostics.execute import bench, bench_pairs, words
 from diagnostics.execute.bench_pairs import NOISE, Pair
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Unanswered
-from diagnostics.model.bench import BenchRun
 from diagnostics.model.findings import ChartHint, Impact, Remedy, Role, Severity
 from diagnostics.model.report import Reason
 from diagnostics.model.samples import Resolution
@@ -15,7 +14,6 @@ from diagnostics.model.samples import Resolution
 LARGE_LOAD, SMALL_LOAD = 32.0, 8.0
 # Accepted by drafted, and tokens a round, from which drafts count as accepted.
 ACCEPTED_RATE, ACCEPTED_LENGTH = 0.3, 1.5
-_SPECULATION = ("spec_method", "spec_draft_tokens", "draft_model")
 _WEIGHTS = ("weight_format", "model")
 _REPEAT = "repeat both sides three times in turn (A, B, A, B) at three or more loads"
 _LOSSLESS = "Do not switch speculation off to restore quality: verification is lossless (S26)."
@@ -23,7 +21,7 @@ _LOSSLESS = "Do not switch speculation off to restore quality: verification is l
 
 def speculation_at_load(facts: Facts) -> Outcome:
     """Fire where speculation makes fewer tokens at a large load than the same work without it."""
-    found = _speculating(facts)
+    found = bench_pairs.speculating(bench.sides(facts))
     if not found:
         return _no_pair("with and without speculation")
     hit = [p for p in found if p.points[-1].load >= LARGE_LOAD and _loses(p)]
@@ -44,7 +42,7 @@ def speculation_at_load(facts: Facts) -> Outcome:
 
 def drafter_cost(facts: Facts) -> Outcome:
     """Fire where drafts are accepted and even a small load gains nothing."""
-    found = _speculating(facts)
+    found = bench_pairs.speculating(bench.sides(facts))
     known = [p for p in found if _accepted(p) is not None]
     if not found:
         return _no_pair("with and without speculation")
@@ -97,22 +95,6 @@ def weight_only(facts: Facts) -> Outcome:
                       expected="the output of the 16-bit run", risk="less room for KV cache", undo="the 4-bit checkpoint"),
         do_not="Do not raise the batch to make up for it: that widens the gap.",
     ),))  # fmt: skip
-
-
-def _speculating(facts: Facts) -> list[Pair]:
-    """Pairs without and with speculation.
-
-    A tool that writes acceptance whenever the server drafts says by its silence that the server does not.
-    """
-    runs = bench.sides(facts)
-    told = {(r.format, r.format_era) for r in runs if bench_pairs.reports_drafts(r)}
-
-    def is_off(run: BenchRun) -> bool:
-        drafts = bench_pairs.speculates(run)
-        silent = run.format_era is not None and (run.format, run.format_era) in told
-        return drafts is False or (drafts is None and silent)
-
-    return bench_pairs.pairs(runs, is_off, lambda r: bench_pairs.speculates(r) is True, _SPECULATION)
 
 
 def _no_pair(which: str) -> Unanswered:

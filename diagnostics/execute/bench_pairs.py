@@ -78,6 +78,22 @@ def reports_drafts(run: BenchRun) -> bool:
     )
 
 
+def speculating(runs: list[BenchRun]) -> list[Pair]:
+    """Pairs without and with speculation.
+
+    A tool that writes acceptance whenever the server drafts says by its silence that the server does not.
+    """
+    told = {(r.format, r.format_era) for r in runs if reports_drafts(r) and r.format_era is not None}
+
+    def is_off(run: BenchRun) -> bool:
+        drafts = speculates(run)
+        return drafts is False or (drafts is None and (run.format, run.format_era) in told)
+
+    return pairs(
+        runs, is_off, lambda r: speculates(r) is True, ("spec_method", "spec_draft_tokens", "draft_model")
+    )
+
+
 def pairs(
     runs: list[BenchRun],
     without: Callable[[BenchRun], bool],

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from diagnostics.model.bench import BenchRun
+from diagnostics.model.bench_view import BenchView
 from diagnostics.model.findings import Finding
 
 SCHEMA_VERSION = 1
@@ -171,8 +172,14 @@ class SignalSeries:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A report with the series that prove it, and the benchmark runs that were read, without their requests."""
+    """A report with the series that prove it.
+
+    Attributes:
+        runs: the benchmark runs that were read, without their requests.
+        bench: the same laid out for a page, when charts were asked for.
+    """
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
     runs: tuple[BenchRun, ...] = field(default=())
+    bench: BenchView | None = None

@@ -46,6 +46,8 @@ def box(browser: Browser, selector: str) -> tuple[float, float, float, float]:
         ("/latency?source=capped", "Where the time to first token goes"),
         ("/cache?source=capped", "KV cache"),
         ("/speculation?source=capped", "No speculation here"),
+        ("/bench?source=bench", "Output and latency over load"),
+        ("/bench?source=calm", "No benchmark result in this data"),
         ("/runbooks", "cap-throttled"),
         ("/data?source=capped", "What was read"),
     ],
