@@ -55,7 +55,7 @@ def show(opened: Opened) -> None:
         _table(cost_card(view.costs))
     _latencies(opened, view)
     parts.findings(opened, RULES, folded=True)
-    st.html(words.heading("Repeat it with the load of production"))
+    st.html(words.heading("A command to repeat it"))
     st.code(view.command, language="bash", wrap_lines=True)
 
 
@@ -114,10 +114,11 @@ def _latencies(opened: Opened, view: BenchView) -> None:
         st.html(words.heading("Latency of single requests"))
         run = st.selectbox("Run", runs, format_func=words.plain_label) if len(runs) > 1 else runs[0]
         drawn = [
-            (title, [d for d in view.distributions if d.run == run and d.metric == metric])
+            (title, found)
             for metric, title in _METRICS.items()
+            if (found := [d for d in view.distributions if d.run == run and d.metric == metric])
         ]
-        for column, (title, found) in zip(st.columns(3, gap="medium"), drawn, strict=True):
+        for column, (title, found) in zip(st.columns(len(drawn), gap="medium"), drawn, strict=True):
             with column:
                 st.html(words.block(words.markup(title), "d-muted"))
                 charts.show(

@@ -42,9 +42,9 @@ def curve_figure(curve: Curve, theme: Theme) -> Any:
     _title(made, 2, "<b>Time to first token</b>, seconds (median, p99 dashed)", theme)
     _knee(made, curve, theme, logarithmic=spread_out)
     if curve.slo_ttft is not None:
-        made.add_hline(y=curve.slo_ttft, row=2, col=1, line={"color": theme.ink, "width": 1.2, "dash": "dot"},
-                       annotation={"text": f"target {duration(curve.slo_ttft)}", "font": {"color": theme.ink, "size": 12},
-                                   "xanchor": "left", "x": 0, "xref": "x2 domain"})  # fmt: skip
+        made.add_hline(y=curve.slo_ttft, row=2, col=1, line={"color": theme.ink, "width": 1.2, "dash": "dot"})
+        made.add_annotation(x=0, xref="x2 domain", y=curve.slo_ttft, yref="y2", text=f"target {duration(curve.slo_ttft)}",
+                            showarrow=False, xanchor="left", yanchor="bottom", font={"size": 12, "color": theme.ink})  # fmt: skip
     made.update_layout(margin=_MARGIN | {"r": 44})
     return made
 
@@ -145,8 +145,8 @@ def comparison_figure(item: Comparison, theme: Theme) -> Any:
         marker={"size": 9, "color": [theme.strong if r.interval else theme.context for _, r in rows],
                 "symbol": ["circle" if r.interval else "circle-open" for _, r in rows]},
         error_x={"type": "data", "symmetric": False, "color": theme.strong, "thickness": 1.4, "width": 4,
-                 "array": [max(0.0, r.interval[1] - x) if r.interval else 0 for x, (_, r) in zip(ratios, rows, strict=True)],
-                 "arrayminus": [max(0.0, x - r.interval[0]) if r.interval else 0 for x, (_, r) in zip(ratios, rows,
+                 "array": [max(0.0, r.interval[1] - x) if r.interval else None for x, (_, r) in zip(ratios, rows, strict=True)],
+                 "arrayminus": [max(0.0, x - r.interval[0]) if r.interval else None for x, (_, r) in zip(ratios, rows,
                                                                                                        strict=True)]},
         hovertemplate="%{y}: %{x:.3f} times<extra></extra>",
     )  # fmt: skip
