@@ -7,6 +7,7 @@ is no rate: the knee is where doubling the open requests no longer adds a tenth 
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,7 @@ class Level:
     def latency(self, metric: str, stat: str) -> float | None:
         """A statistic at the median of the repeats, None where the file lacks it."""
         found = [v for s in self.steps if (v := s.stat(metric, stat)) is not None]
-        return float(np.median(found)) if found else None
+        return statistics.median(found) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _levels(steps: list[BenchStep], field: str) -> list[Level]:
     found = []
     for load, members in sorted(grouped.items()):
         rates = [r for s in members if (r := bench.output_rate(s)) is not None]
-        found.append(Level(load, tuple(members), float(np.median(rates)) if rates else None))
+        found.append(Level(load, tuple(members), statistics.median(rates) if rates else None))
     return found
 
 
