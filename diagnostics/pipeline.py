@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import zoneinfo
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from diagnostics.evaluate.causes import rank
 from diagnostics.evaluate.collect import collect_next
@@ -17,7 +18,6 @@ from diagnostics.evaluate.registry import all_rules
 from diagnostics.evaluate.runner import Results, run_rules
 from diagnostics.evaluate.verdict import coverage, since, verdict, worst_regime
 from diagnostics.execute.bench import BASELINE, without_requests
-from diagnostics.execute.bench_view import bench_view
 from diagnostics.execute.charts import signal_series
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.facts import Options as FactOptions
@@ -51,8 +51,7 @@ from diagnostics.store.database import open_store
 from diagnostics.store.writer import write_capture
 
 
-@dataclass(slots=True)
-class Loaded:
+class Loaded(Struct):
     """Captures of all inputs, and what became of the inputs that could not be read."""
 
     captures: list[Capture] = field(default_factory=list)
@@ -175,7 +174,11 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
     ]
     report = _report(db, inputs, captures, judged)
     series = tuple(signal_series(db, identities.entities)) if charts else ()
-    view = bench_view(judged[0].facts) if charts and judged else None
+    view = None
+    if charts and judged:
+        from diagnostics.execute.bench_view import bench_view  # noqa: PLC0415  only for whoever draws
+
+        view = bench_view(judged[0].facts)
     runs = [r for r in (judged[0].facts.runs if judged else ()) if BASELINE not in r.extra]
     return Diagnosis(report, series, tuple(without_requests(run) for run in runs), view)
 
@@ -230,8 +233,7 @@ def _asked(options: Options) -> list[Setting]:
     ]
 
 
-@dataclass(slots=True)
-class Judged:
+class Judged(Struct):
     """One deployment with its verdict."""
 
     facts: Facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_knee, words
 from diagnostics.execute.facts import Facts
@@ -22,8 +22,7 @@ MIN_REQUESTS = 20
 MIN_LEVELS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Reuse:
+class Reuse(Struct, frozen=True):
     """One level: share of prompt tokens that could be reused, and share that was."""
 
     step: BenchStep

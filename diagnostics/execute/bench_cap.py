@@ -6,7 +6,8 @@ Output tokens per second times seconds a token is the number of sequences that d
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_knee, words
 from diagnostics.execute.bench_knee import Level
@@ -29,8 +30,7 @@ MIN_BEYOND = 2
 _FLAG = re.compile(r"--(?:max-num-seqs|max-running-requests|max-batch-size)[= ](\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
+class Pinned(Struct, frozen=True):
     """A sweep beyond its cap: the levels there, and how many sequences decode at the highest."""
 
     run: BenchRun

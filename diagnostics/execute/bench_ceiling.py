@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_knee, words
 from diagnostics.execute.bench_knee import Level
@@ -23,8 +24,7 @@ MIN_BELOW, MIN_ABOVE = 2, 2
 _FLAG = re.compile(r"--(?:max-cudagraph-capture-size|cuda-graph-max-bs(?:-decode)?)[= ](\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     """A sweep around its ceiling: the last level below, the first above, seconds a token measured and expected."""
 
     run: BenchRun

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench, words
 from diagnostics.execute.facts import Facts
@@ -28,8 +27,7 @@ BUSY_SHARE = 0.7
 ROUNDS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Apart:
+class Apart(Struct, frozen=True):
     """Mean seconds to the first token on both sides of one level."""
 
     run: BenchRun

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -33,8 +33,7 @@ WAIT_SHARE = 0.25
 MIN_SINGLE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """One load of a sweep; repeats are one level at their median.
 
     ``load`` is requests per second or open requests, ``rate`` output per second.
@@ -55,8 +54,7 @@ class Level:
         return statistics.median(found) if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Knee:
+class Knee(Struct, frozen=True):
     """The last load that keeps up and the first that does not.
 
     ``good`` is None where the lightest load tried is past the knee already. ``agreement`` is the share of resamples of the

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.execute import bench_pairs
 from diagnostics.execute.facts import Facts
@@ -19,8 +20,7 @@ _WEIGHT_WORDS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """One task on both models; ``z`` is the loss in standard errors of the difference, None without errors."""
 
     task: str
@@ -34,8 +34,7 @@ class Score:
         return self.z is not None and self.z >= Z
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
+class Quality(Struct, frozen=True):
     """Two evaluations and the tasks that both have."""
 
     full: BenchRun

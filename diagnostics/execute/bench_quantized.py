@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_pairs, bench_quality, words
 from diagnostics.execute.bench_pairs import NOISE, Pair
@@ -19,8 +19,7 @@ LOADED = 16.0
 HALVES = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Halves:
+class Halves(Struct, frozen=True):
     """What these inputs hold: a pair of serving runs (and whether it is under load), and a pair of evaluations."""
 
     pair: Pair | None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.capacity.hardware import match_gpus
 from diagnostics.execute import bench, bench_compare
@@ -22,8 +23,7 @@ SLOW = ("pcie", "network")
 FAST = ("nvlink", "nvswitch", "infinity fabric", "xgmi")
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
+class Scaling(Struct, frozen=True):
     """Two degrees over the loads that both have: gain by the ideal gain at each, lightest first."""
 
     few: BenchRun

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench, words
 from diagnostics.execute.bench import Values
@@ -29,8 +28,7 @@ HOW_TO_GET = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Stalls:
+class Stalls(Struct, frozen=True):
     """Stalls of one level: median gap, median stall and p99 of all gaps in seconds, share of the time, coincidence."""
 
     run: BenchRun

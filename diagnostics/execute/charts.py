@@ -21,13 +21,14 @@ CHARTED_MEANS = ("ttft", "itl", "queue_time", "prefill_time", "e2e", "iteration_
 MAX_POINTS = 720
 
 _VALUES = """
-SELECT e, signal, t, sum(value) AS value, sum(inc) AS inc FROM points
+SELECT e, signal, t, coalesce(sum(value), 'nan'::DOUBLE) AS value, coalesce(sum(inc), 'nan'::DOUBLE) AS inc FROM points
 WHERE timed AND part = 'value' AND key = '' AND signal IN (SELECT unnest(?::VARCHAR[]))
 GROUP BY ALL ORDER BY e, signal, t
 """
 _MEANS = """
 SELECT e, signal, t,
-       sum(inc) FILTER (part = 'sum') / nullif(sum(inc) FILTER (part = 'count'), 0) AS value, NULL AS inc
+       coalesce(sum(inc) FILTER (part = 'sum') / nullif(sum(inc) FILTER (part = 'count'), 0), 'nan'::DOUBLE) AS value,
+       'nan'::DOUBLE AS inc
 FROM points WHERE timed AND signal IN (SELECT unnest(?::VARCHAR[]))
 GROUP BY ALL ORDER BY e, signal, t
 """
@@ -37,8 +38,8 @@ def signal_series(db: duckdb.DuckDBPyConnection, entities: list[Entity]) -> Iter
     """Yield the series that charts may show."""
     for query, wanted in ((_VALUES, CHARTED), (_MEANS, CHARTED_MEANS)):
         rows = db.execute(query, [list(wanted)]).fetchnumpy()
-        value = np.ma.filled(np.ma.asarray(rows["value"], dtype=np.float64), np.nan)
-        growth = np.ma.filled(np.ma.asarray(rows["inc"], dtype=np.float64), np.nan)
+        value = np.asarray(rows["value"], dtype=np.float64)
+        growth = np.asarray(rows["inc"], dtype=np.float64)
         times = np.asarray(rows["t"], dtype=np.float64)
         labels = np.char.add(np.char.add(rows["e"].astype(str), "|"), rows["signal"].astype(str))
         edges = np.flatnonzero(labels[1:] != labels[:-1]) + 1 if len(labels) else np.empty(0, dtype=np.int64)

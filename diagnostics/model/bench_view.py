@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Struct, frozen=True):
     """One load of a sweep: output in tokens/s (or requests/s), latencies in seconds; None where the file lacks it."""
 
     load: float
@@ -17,8 +16,7 @@ class CurvePoint:
     e2e: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """One sweep. ``unit`` is that of the load; the knee lies between ``good`` and ``bad``, both None where none was reached.
 
     ``slo_load`` is the highest load that meets the targets, ``slo_ttft`` the target of the time to first token in seconds.
@@ -34,8 +32,7 @@ class Curve:
     slo_ttft: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ParetoPoint:
+class ParetoPoint(Struct, frozen=True):
     """One level: tokens/s that one user sees, tokens/s of one GPU; ``best`` where no other level beats both."""
 
     run: str
@@ -45,8 +42,7 @@ class ParetoPoint:
     best: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(Struct, frozen=True):
     """Quantiles of one metric at one level: (share 0-1, seconds), in order."""
 
     run: str
@@ -55,8 +51,7 @@ class Distribution:
     quantiles: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """Requests of one level in the order of their start, seconds since its beginning; an unknown first token is NaN."""
 
     run: str
@@ -68,8 +63,7 @@ class Timeline:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """One figure on both sides at one load; the interval is that of B by A, None where nothing tells the noise."""
 
     metric: str
@@ -81,8 +75,7 @@ class Compared:
     noise: str
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two runs over the loads they share, and what else differs between them."""
 
     a: str
@@ -92,8 +85,7 @@ class Comparison:
     others: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RealismRow:
+class RealismRow(Struct, frozen=True):
     """One aspect of how real a load is; ``state`` is ``real``, ``unreal`` or ``unknown``."""
 
     aspect: str
@@ -102,16 +94,14 @@ class RealismRow:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class Scorecard:
+class Scorecard(Struct, frozen=True):
     """How real the load of one run is."""
 
     run: str
     rows: tuple[RealismRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CostRow:
+class CostRow(Struct, frozen=True):
     """Price of a million output tokens of one run at one load."""
 
     run: str
@@ -121,8 +111,7 @@ class CostRow:
     basis: str
 
 
-@dataclass(frozen=True, slots=True)
-class BenchView:
+class BenchView(Struct, frozen=True):
     """Everything that a page shows of benchmarks. ``runs`` counts them, ``command`` repeats the load of production."""
 
     runs: int

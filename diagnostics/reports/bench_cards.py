@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.model.bench_view import Compared, Comparison, CostRow, Scorecard
 from diagnostics.reports.theme import duration, number
@@ -13,8 +14,7 @@ _METRICS = {"ttft": "Time to first token", "tpot": "Time per output token", "e2e
 _STATES = {"real": "realistic", "unreal": "not realistic", "unknown": "not known"}
 
 
-@dataclass(frozen=True, slots=True)
-class TableCard:
+class TableCard(Struct, frozen=True):
     """A table with a heading and a sentence."""
 
     title: str

@@ -7,7 +7,7 @@ themselves scatter; two bare means are a remark at most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_compare, words
 from diagnostics.execute.bench_compare import Change
@@ -26,8 +26,7 @@ _NAMES = {"output_tps": "output tokens per second", "ttft": "time to first token
           "e2e": "whole request"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """One figure that got worse, with the runs and the level it was seen at."""
 
     before: BenchRun

@@ -6,9 +6,8 @@ the figures measured are the client's. Not this while the engine queues, nor at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_client, courses, words
 from diagnostics.execute.facts import Facts
@@ -35,8 +34,7 @@ MIN_RECORD_SCRAPES = 6
 NEEDS = (Need(("running",), at_least=Resolution.RANGE), Need(("waiting",), at_least=Resolution.RANGE))
 
 
-@dataclass(frozen=True, slots=True)
-class Plateau:
+class Plateau(Struct, frozen=True):
     """The number, the share of busy scrapes at it, tokens a second there and above it."""
 
     top: float

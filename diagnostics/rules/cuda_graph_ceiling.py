@@ -7,9 +7,8 @@ or where there is no jump.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import flags
 from diagnostics.execute import bench, bench_ceiling, courses, words
@@ -37,8 +36,7 @@ NEEDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     """One replica around its ceiling: sequences, seconds a token on both sides, share of time above."""
 
     ceiling: float

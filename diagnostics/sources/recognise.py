@@ -6,9 +6,10 @@ The order matters: what only one kind can look like is asked first; what is mixe
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
+
+from msgspec import Struct
 
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind
@@ -22,8 +23,7 @@ _MAX_PASTE = 8 * 1024**2
 _LITTER = (".", "~")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """What a reader may have to be told."""
 
     timezone: tzinfo | None = None
@@ -79,7 +79,13 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
     from diagnostics.sources.logs import reader as logs  # noqa: PLC0415  loaded only when a log may be there
 
     if _is_pure_log(lines) and logs.recognise(lines) is not None:
-        return logs.read_log(content.source, content.lines(), timezone=options.timezone)
+        from diagnostics.sources.logs.access import Successes  # noqa: PLC0415
+
+        successes = Successes()
+        lines_of_interest = content.lines(successes.drop)
+        return logs.read_log(
+            content.source, lines_of_interest, timezone=options.timezone, successes=successes
+        )
     if (found := _read_bench(content)) is not None:
         return found
     from diagnostics.sources.paste import read_paste  # noqa: PLC0415
