@@ -16,6 +16,8 @@ SECONDS, FEWEST, MOST = 300.0, 300, 5000
 # Spread of a uniform length around its mean: p90 lies four fifths of the way to the longest.
 _P90_OF_SPREAD = 0.8
 _MOST_SPREAD = 0.9
+# Tokens that the requests of a histogram of lengths add up to.
+_COUNTERS = {"prompt_len": "prompt_tokens", "generation_len": "generation_tokens"}
 _KEPT = "--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,90,99 --save-result --save-detailed"
 
 
@@ -49,10 +51,13 @@ def command(facts: Facts, model: str | None = None, address: str = "localhost:80
 
 
 def mean_of(facts: Facts, signal: str) -> float | None:
-    """Mean over all replicas, requests counted alike; None where no replica tells it."""
+    """Mean length over all replicas, requests counted alike; by token counters where no histogram tells it, else None."""
     means, counts = facts.hist_mean(signal), facts.column(signal, Stat.HIST_COUNT)
     known = ~np.isnan(means) & (counts > 0)
-    return float(np.average(means[known], weights=counts[known])) if known.any() else None
+    if known.any():
+        return float(np.average(means[known], weights=counts[known]))
+    tokens, finished = (float(np.nansum(facts.increase(s))) for s in (_COUNTERS[signal], "requests_finished"))
+    return tokens / finished if tokens > 0 and finished > 0 else None
 
 
 def rate_of(facts: Facts) -> float | None:
