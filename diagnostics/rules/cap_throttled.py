@@ -216,6 +216,7 @@ RULE = Rule(
     family="scheduler",
     concepts=("S29",),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     thresholds={
         "KV usage below which memory is spare": (KV_SPARE, "ratio"),

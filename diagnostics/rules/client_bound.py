@@ -145,6 +145,7 @@ RULE = Rule(
     family="benchmark",
     concepts=("S21", "S22"),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     thresholds={"busy scrapes at the top": (FLAT_SHARE, "ratio"), "tokens a second by the record": (RECORD,
                 "ratio")},

@@ -165,6 +165,7 @@ RULE = Rule(
     family="scheduler",
     concepts=("S13",),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     support=Support.REPORT,
     thresholds={"time a token above by below the ceiling": (JUMP, "ratio"), "time above the ceiling":

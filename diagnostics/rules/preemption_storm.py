@@ -148,6 +148,7 @@ RULE = Rule(
     family="scheduler",
     concepts=("S12",),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={

@@ -245,6 +245,7 @@ RULE = Rule(
     family="scheduler",
     concepts=("S19",),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={

@@ -195,6 +195,7 @@ RULE = Rule(
     family="cache",
     concepts=("S05",),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={
