@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from app.data import Named, Outcome
 
-PARAMETERS = ("source", "deployment", "replica", "from", "to", "since", "select")
+PARAMETERS = ("source", "deployment", "replica", "from", "to", "since", "select", "after", "baseline")
 SINCE = {"15m": 900.0, "30m": 1800.0, "1h": 3600.0, "3h": 10800.0, "6h": 21600.0, "24h": 86400.0}
 _LATEST = 4_102_444_800.0  # the year 2100: what lies beyond is no time of a recording
 _STORED = "chosen"
@@ -18,7 +18,11 @@ _GIVEN = "given"
 
 
 class Selection(Struct, frozen=True):
-    """What is chosen. ``start`` and ``end`` are Unix seconds; ``since`` is a key of ``SINCE``."""
+    """What is chosen.
+
+    ``start``, ``end`` and ``after`` are Unix seconds; ``since`` is a key of ``SINCE``; ``baseline`` is the key of a source
+    to compare with.
+    """
 
     source: str | None = None
     deployment: str | None = None
@@ -27,6 +31,8 @@ class Selection(Struct, frozen=True):
     end: float | None = None
     since: str = "30m"
     select: str = ""
+    after: float | None = None
+    baseline: str | None = None
 
     @property
     def window(self) -> tuple[float, float] | None:
@@ -54,6 +60,8 @@ def read() -> Selection:
         end=end,
         since=since if since in SINCE else "30m",
         select=in_address.get("select", ""),
+        after=moment(in_address.get("after")),
+        baseline=in_address.get("baseline") or None,
     )
 
 
@@ -79,7 +87,16 @@ def choose(**changes: str | None) -> None:
 
 def choose_source(key: str) -> None:
     """Choose a source; what was chosen within the old one goes."""
-    choose(source=key, deployment=None, replica=None, start=None, end=None, select=None)
+    choose(
+        source=key,
+        deployment=None,
+        replica=None,
+        start=None,
+        end=None,
+        select=None,
+        after=None,
+        baseline=None,
+    )
 
 
 def choose_window(start: float, end: float) -> None:

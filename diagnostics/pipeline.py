@@ -12,6 +12,10 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from diagnostics.compare.comparison import Side, compare_worst
+from diagnostics.compare.split import Material, Pair, around, beside, inside, window_of
+from diagnostics.engines import registry
+from diagnostics.evaluate import preferences
 from diagnostics.evaluate.causes import rank
 from diagnostics.evaluate.collect import collect_next
 from diagnostics.evaluate.registry import all_rules
@@ -26,6 +30,7 @@ from diagnostics.execute.ttft import time_to_first_token
 from diagnostics.model.bench import BenchRun
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.findings import Finding, Window
+from diagnostics.model.moments import written
 from diagnostics.model.report import (
     SCHEMA_VERSION,
     DeploymentSummary,
@@ -85,15 +90,82 @@ def diagnose(
         OptionError: an option is wrong.
     """
     options = options or Options()
+    registry.name_signals(options.configuration.names)
     loaded = load(inputs, options, stdin)
     if not loaded.captures:
         first = loaded.failed[0].warnings[0] if loaded.failed else "no input given"
         raise InputError(*_split_message(first))
+    data = with_times(loaded, options.interval)
+    summaries = [_summary(c) for c in loaded.captures] + loaded.failed
+    if options.after is not None or options.baseline is not None:
+        found = _compared(inputs, data, summaries, options, stdin, charts)
+        if found is not None:
+            return found
+    return walk(data, summaries, options, charts)
+
+
+def walk(data: Material, summaries: list[InputSummary], options: Options, charts: bool = False) -> Diagnosis:
+    """Diagnose what was read, over a store of its own.
+
+    Args:
+        data: captures with times, and who is who in them.
+        summaries: what became of each input, for the report.
+        options: as for :func:`diagnose`.
+        charts: the same.
+    """
     db = open_store(options.store)
     try:
-        return _diagnose(db, loaded, options, charts)
+        return _diagnose(db, data, summaries, options, charts)[0]
     finally:
         db.close()
+
+
+def _compared(
+    inputs: Sequence[str], data: Material, summaries: list[InputSummary], options: Options, stdin: bytes | None,
+    charts: bool,
+) -> Diagnosis | None:  # fmt: skip
+    """Walk over both sides, and report the later one with what differs; None where there is nothing to compare."""
+    pair = _sides(inputs, data, options, stdin)
+    if pair is None:
+        return None
+    stores = open_store(None), open_store(options.store)
+    try:
+        plain = replace(options, after=None, baseline=None)
+        earlier = _diagnose(stores[0], pair.before, [], plain, charts=False)[1]
+        diagnosis, later = _diagnose(stores[1], pair.after, summaries, options, charts)
+        sides = [[Side(j.facts, j.results, j.findings) for j in judged] for judged in (earlier, later)]
+        found = compare_worst(*sides, asked=pair.asked, same_servers=pair.same_servers)
+        return replace(diagnosis, report=replace(diagnosis.report, comparison=found))
+    finally:
+        for db in stores:
+            db.close()
+
+
+def _sides(inputs: Sequence[str], data: Material, options: Options, stdin: bytes | None) -> Pair | None:
+    """The two sides that the options ask for; None where a baseline holds benchmark results only."""
+    if options.after is not None:
+        before, after = around(options.after, data)
+        return Pair(before, after, f"--after {written(options.after)}", same_servers=True)
+    named = options.baseline or ""
+    window = window_of(named)
+    plain = replace(options, baseline=None)
+    if window is None:
+        loaded = load([named], plain)
+        if not loaded.captures:
+            reason = loaded.failed[0].warnings[0] if loaded.failed else f"{named}: holds no file"
+            raise OptionError(f"--baseline {reason}")
+        other = with_times(loaded, options.interval)
+        return (
+            Pair(other, data, f"--baseline {named}", same_servers=False) if other.has_more_than_runs else None
+        )
+    asked = (options.start, options.end or time.time()) if options.start is not None else None
+    earlier = data
+    if any(i.startswith(("http://", "https://")) for i in inputs):
+        earlier = with_times(
+            load(inputs, replace(plain, start=window[0], end=window[1]), stdin), options.interval
+        )
+    question = f"--baseline {written(window[0])}..{written(window[1])}"
+    return Pair(inside(window, earlier), beside(window, asked, data), question, same_servers=True)
 
 
 def _split_message(message: str) -> tuple[str, str, str, str]:
@@ -154,9 +226,11 @@ def _zone(name: str | None) -> zoneinfo.ZoneInfo | None:
         raise OptionError(f"--timezone {name}: no such zone; write it like Europe/Berlin") from error
 
 
-def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, charts: bool) -> Diagnosis:
-    inputs = [_summary(c) for c in loaded.captures] + loaded.failed
-    captures, timed, identities = _with_times(loaded, options.interval)
+def _diagnose(
+    db: duckdb.DuckDBPyConnection, data: Material, inputs: list[InputSummary], options: Options, charts: bool
+) -> tuple[Diagnosis, list[Judged]]:
+    """From captures to a report; also the deployments as they were judged, worst first."""
+    captures, timed, identities = data.captures, data.timed, data.identities
     firsts = [_store(db, capture, is_timed) for capture, is_timed in zip(captures, timed, strict=True)]
     build_signals(db, captures, identities, firsts, timed)
     settings = by_entity(captures, identities, _asked(options))
@@ -168,24 +242,25 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
     write_spans(db, courses, episodes)
     answers = Answers(db, size)
     answers.load()
-    judged = [
-        _judge(facts, options)
-        for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
-    ]
+    judged = _worst_first(
+        [
+            _judge(facts, options)
+            for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
+        ]
+    )
     report = _report(db, inputs, captures, judged)
     series = tuple(signal_series(db, identities.entities)) if charts else ()
+    answered = {j.facts.deployment: _answered(j) for j in judged}
     view = None
     if charts and judged:
         from diagnostics.execute.bench_view import bench_view  # noqa: PLC0415  only for whoever draws
 
         view = bench_view(judged[0].facts)
     runs = [r for r in (judged[0].facts.runs if judged else ()) if BASELINE not in r.extra]
-    return Diagnosis(report, series, tuple(without_requests(run) for run in runs), view)
+    return Diagnosis(report, series, answered, tuple(without_requests(run) for run in runs), view), judged
 
 
-def _with_times(
-    loaded: Loaded, interval: float | None
-) -> tuple[list[Capture], list[bool], identity.Identities]:
+def with_times(loaded: Loaded, interval: float | None) -> Material:
     """Captures with a time at every sample, whether these are true times, and who is who in them.
 
     The dumps of one replica become one capture; a log takes the clock of the metrics that it follows.
@@ -195,10 +270,8 @@ def _with_times(
     timed: list[bool] = []
     dumps: dict[tuple[str, ...], list[timebase.Untimed]] = {}
     for i, capture in enumerate(loaded.captures):
-        shift = identities.shifts.get(i, 0.0)
-        if shift and capture.times is not None:
-            capture.times += shift
-            capture.time_basis += f"; moved by {shift / 3600:+g} h to the clock of the metrics"
+        if shift := identities.shifts.get(i, 0.0):
+            timebase.move_clock(capture, shift)
         if timebase.has_times(capture):
             captures.append(capture)
             timed.append(True)
@@ -211,7 +284,7 @@ def _with_times(
         captures.append(merge(ordered) if len(ordered) > 1 else ordered[0])
     # Merging renumbers captures; where nothing was merged the first answer still holds.
     merged = [a is not b for a, b in zip(captures, loaded.captures, strict=False)]
-    return captures, timed, identity.resolve(captures) if any(merged) else identities
+    return Material(captures, timed, identity.resolve(captures) if any(merged) else identities)
 
 
 def _store(db: duckdb.DuckDBPyConnection, capture: Capture, timed: bool) -> int:
@@ -299,13 +372,9 @@ def _runs(captures: list[Capture]) -> list[BenchRun]:
 
 def _baseline_runs(options: Options) -> list[BenchRun]:
     """Benchmark runs of a baseline that is a file or folder, marked: they are compared with and never judged."""
-    named = options.baseline
-    if named is None or (".." in named and not Path(named).exists()):
+    if options.baseline is None or not Path(options.baseline).exists():
         return []
-    loaded = load([named], replace(options, baseline=None))
-    if not loaded.captures:
-        first = loaded.failed[0].warnings[0] if loaded.failed else f"{named}: holds no file"
-        raise OptionError(f"--baseline {first}")
+    loaded = load([options.baseline], replace(options, baseline=None))
     runs = _runs(loaded.captures)
     for run in runs:
         run.extra[BASELINE] = True
@@ -320,13 +389,15 @@ def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:
 def _judge(facts: Facts, options: Options) -> Judged:
     rules = [r for r in all_rules() if not options.only or r.slug in options.only]
     results = run_rules(rules, facts, matchers=options.select, runbook_base=options.runbook_base)
-    for slug in options.ignore:
-        hidden = [f for f in results.findings if f.rule == slug]
-        if hidden:
-            results.suppressed[slug] = len(hidden)
-            results.findings = [f for f in results.findings if f.rule != slug]
+    preferences.apply(results, options.configuration, options.ignore)
     ranked = rank(results.findings)
     return Judged(facts, results, ranked, verdict(facts, ranked))
+
+
+def _answered(judged: Judged) -> tuple[str, ...]:
+    """The rules that could be asked of a deployment."""
+    fired = {f.rule for f in judged.findings}
+    return tuple(sorted(fired | set(judged.results.passed) | set(judged.results.suppressed)))
 
 
 _ORDER = {"findings": 0, "insufficient-data": 1, "healthy": 2}
@@ -341,9 +412,8 @@ def _worst_first(judged: list[Judged]) -> list[Judged]:
 
 
 def _report(
-    db: duckdb.DuckDBPyConnection, inputs: list[InputSummary], captures: list[Capture], judged: list[Judged]
+    db: duckdb.DuckDBPyConnection, inputs: list[InputSummary], captures: list[Capture], ordered: list[Judged]
 ) -> Report:
-    ordered = _worst_first(judged)
     first = ordered[0] if ordered else None
     start, end = _range(db)
     step = db.execute("SELECT median(step) FROM steps").fetchone()
@@ -398,4 +468,4 @@ def _summary(capture: Capture) -> InputSummary:
     )  # fmt: skip
 
 
-__all__ = ["Judged", "Loaded", "Provenance", "Resolution", "diagnose", "load"]
+__all__ = ["Judged", "Loaded", "Provenance", "Resolution", "diagnose", "load", "walk", "with_times"]

@@ -28,6 +28,7 @@ PAGES = {
     "speculation": "/speculation?source=speculation-misfit",
     "bench": "/bench?source=bench-knee",
     "bench-empty": "/bench?source=healthy",
+    "compare": "/compare?source=concurrency-cap",
     "runbooks": "/runbooks",
     "runbook": "/runbooks/cap-throttled",
     "data": "/data?source=concurrency-cap",

@@ -66,12 +66,16 @@ class Remedy(Struct, frozen=True):
 
 
 class Impact(Struct, frozen=True):
-    """What it costs now, or what the change would give. ``estimate`` is None rather than a guess."""
+    """What it costs now, or what the change would give. ``estimate`` is None rather than a guess.
+
+    ``interval`` bounds the estimate, in its unit; the statement says it in words, so the JSON does not repeat it.
+    """
 
     statement: str
     estimate: float | None = None
     unit: str = ""
     basis: str = ""
+    interval: tuple[float, float] | None = None
 
 
 class Scope(Struct, frozen=True):
@@ -108,7 +112,10 @@ class Query(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """One diagnosis: what was seen, why it matters, what to do, what would refute it."""
+    """One diagnosis: what was seen, why it matters, what to do, what would refute it.
+
+    ``team_runbook`` is a page of the team's own, beside the one that comes with the rule.
+    """
 
     code: str
     rule: str
@@ -131,6 +138,7 @@ class Finding(Struct, frozen=True):
     explains: tuple[str, ...]
     runbook: str
     variant: str | None = None
+    team_runbook: str | None = None
 
 
 # Confidence from which a finding is called sure, or likely.

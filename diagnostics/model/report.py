@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from diagnostics.model.bench import BenchRun
 from diagnostics.model.bench_view import BenchView
+from diagnostics.model.comparison import Comparison
 from diagnostics.model.findings import Finding
 
 SCHEMA_VERSION = 1
@@ -129,7 +130,10 @@ class NotEvaluated(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Everything that is known at the end. Field order is the order of the JSON."""
+    """Everything that is known at the end. Field order is the order of the JSON.
+
+    ``comparison`` is None, and absent from the JSON, unless one was asked for.
+    """
 
     schema_version: int
     generated_at: float
@@ -145,6 +149,7 @@ class Report(Struct, frozen=True):
     collect_next: tuple[str, ...]
     suppressed: dict[str, int]
     passed: tuple[str, ...]
+    comparison: Comparison | None = None
 
 
 class SignalSeries(Struct, frozen=True):
@@ -164,11 +169,13 @@ class Diagnosis(Struct, frozen=True):
     """A report with the series that prove it.
 
     Attributes:
+        answered: for each deployment, the rules that could be asked there, whether they fired or not.
         runs: the benchmark runs that were read, without their requests.
         bench: the same laid out for a page, when charts were asked for.
     """
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
+    answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
     runs: tuple[BenchRun, ...] = field(default=())
     bench: BenchView | None = None

@@ -17,6 +17,7 @@ from diagnostics.reports import html_cards as parts
 from diagnostics.reports import html_rest as rest
 from diagnostics.reports.cards import finding_cards, primary, verdict_card
 from diagnostics.reports.escape import markup
+from diagnostics.reports.html_compare import comparison
 from diagnostics.reports.json import iso
 from diagnostics.reports.theme import FONT, MONO, SEVERITY_STYLES, Theme, counterparts
 
@@ -57,10 +58,15 @@ class Figures:
         return _harmless(to_json_plotly(self.drawn)) if self.drawn else "[]"
 
 
-def render(diagnosis: Diagnosis) -> str:
-    """The whole report as one HTML document."""
+def render(diagnosis: Diagnosis, above: str = "") -> str:
+    """The whole report as one HTML document.
+
+    Args:
+        diagnosis: what to show.
+        above: markup to put before the verdict; whoever made it has escaped what is in it.
+    """
     report, figures = diagnosis.report, Figures()
-    body = "\n".join(_body(diagnosis, figures))
+    body = "\n".join([above, *_body(diagnosis, figures)])
     scripts = _scripts(bool(figures.drawn))
     policy = _POLICY.format(scripts=" ".join(_fingerprint(s) for s in scripts) or "'none'")
     data = (
@@ -86,6 +92,7 @@ def _body(diagnosis: Diagnosis, figures: Figures) -> list[str]:
     paired = list(zip(report.findings, cards, strict=True))
     sections = [
         parts.verdict(report),
+        comparison(report),
         rest.deployments(report),
         rest.ribbon(report, figures),
         rest.headroom(diagnosis),

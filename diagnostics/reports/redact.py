@@ -163,5 +163,11 @@ def _finish(report: Report) -> Report:
         for i in report.inputs
     )
     # A base of runbook links is an address inside a company.
-    findings = tuple(replace(f, runbook=f"diagnose explain {f.rule}") for f in report.findings)
-    return replace(report, inputs=inputs, findings=findings)
+    findings = tuple(
+        replace(f, runbook=f"diagnose explain {f.rule}", team_runbook=None) for f in report.findings
+    )
+    # A baseline is a path or an address.
+    compared = report.comparison
+    if compared is not None:
+        compared = replace(compared, asked=compared.asked.partition(" ")[0])
+    return replace(report, inputs=inputs, findings=findings, comparison=compared)

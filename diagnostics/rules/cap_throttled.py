@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engines import flags
-from diagnostics.execute import bench, bench_cap, words
+from diagnostics.execute import bench, bench_cap, gain, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule
 from diagnostics.model.findings import ChartHint, Impact, Remedy, Role, Severity, Window
@@ -96,11 +96,12 @@ def _over_time(facts: Facts, hit: tuple[int, ...]) -> Draft:
             *(() if np.isnan(kv_value) else (facts.evidence(worst, kv, "<", KV_SPARE),)),
         ),
         chart=ChartHint(("running", "waiting", "kv_usage"), {"running": cap}),
-        impact=Impact(
-            f"{words.number(mean_waiting)} requests wait for a seat at any time",
-            None,
-            "requests",
-            "measured queue; what a larger cap gains depends on how much slower each step becomes",
+        impact=gain.lifted(
+            facts,
+            worst,
+            during,
+            most=NEXT_CAP,
+            by=f"a cap {NEXT_CAP:g} times as large gives at most {NEXT_CAP:g} times the tokens a second, since steps get longer",
         ),
         remedies=_remedies(facts, worst, cap, provenance),
         do_not=(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.execute import bench, bench_preempted, remedies, words
+from msgspec.structs import replace
+
+from diagnostics.execute import bench, bench_preempted, gain, remedies, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Impact, Remedy, Role, Severity
@@ -84,7 +86,7 @@ def _storm(facts: Facts, hit: tuple[int, ...], resolution: Resolution) -> Draft:
             facts.evidence(worst, kv, ">", None),
         ),
         chart=ChartHint(("preemptions", "kv_usage", "running", "waiting"), {}),
-        impact=_waste(facts, worst, float(events[worst]), running),
+        impact=_impact(facts, worst, during, _waste(facts, worst, float(events[worst]), running)),
         remedies=_remedies(facts, worst, running),
         do_not=(
             "Do not raise the concurrency cap: more sequences would share the same blocks and be preempted sooner.",
@@ -97,6 +99,14 @@ def _storm(facts: Facts, hit: tuple[int, ...], resolution: Resolution) -> Draft:
         explains=("memory-bound", "past-saturation-knee", "prefill-stalls-decode"),
         because="preemptions are a large part of finished requests",
     )
+
+
+def _impact(facts: Facts, i: int, during: str, waste: Impact) -> Impact:
+    """What more memory would serve where requests pile up, beside what is thrown away; else only the latter."""
+    more = gain.lifted(facts, i, during)
+    if more.estimate is None:
+        return waste
+    return replace(more, statement=f"{waste.statement}; {more.statement}")
 
 
 def _waste(facts: Facts, i: int, events: float, running: float) -> Impact:

@@ -48,6 +48,8 @@ def box(browser: Browser, selector: str) -> tuple[float, float, float, float]:
         ("/speculation?source=capped", "No speculation here"),
         ("/bench?source=bench", "Output and latency over load"),
         ("/bench?source=calm", "No benchmark result in this data"),
+        ("/compare?source=capped", "What changed, and did it help"),
+        ("/compare?source=capped&baseline=calm", "What became of each finding"),
         ("/runbooks", "cap-throttled"),
         ("/data?source=capped", "What was read"),
     ],
@@ -63,7 +65,7 @@ def test_each_page_shows_its_content_and_nothing_complains(
 
 
 def test_hostile_names_run_nothing(server: str, browser: Browser) -> None:
-    for path in ("/", "/fleet", "/latency", "/data"):
+    for path in ("/", "/fleet", "/latency", "/compare", "/data"):
         browser.open(f"{server}{path}?source=hostile")
         browser.wait_text("replicas")
         browser.wait_idle()

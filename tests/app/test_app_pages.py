@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 from app_inputs import HOSTILE, html_of
 from streamlit.testing.v1 import AppTest
 
 Opened = Callable[..., AppTest]
-PAGES = ("now", "fleet", "latency", "cache", "speculation", "bench", "runbooks", "data")
+PAGES = ("now", "fleet", "latency", "cache", "speculation", "compare", "bench", "runbooks", "data")
 
 
 @pytest.mark.parametrize("source", ["capped", "calm", "hostile", "prose", "bench"])
@@ -91,6 +92,34 @@ def test_choosing_writes_the_address_and_another_source_starts_afresh(opened: Op
     assert app.query_params["replica"] == "vllm-0:8000"
     app.selectbox(key="w_source").set_value("calm").run()
     assert dict(app.query_params) == {"source": "calm"}
+
+
+def test_a_moment_divides_the_time_and_stands_in_the_address(opened: Opened) -> None:
+    """Where the trouble began is the first choice; another one is written into the address."""
+    app = opened("compare", source="capped")
+    said = html_of(app)
+    assert "What changed, and did it help" in said
+    assert "concurrency cap" in said
+    assert "cap-throttled" in said
+    app.slider(key="w_after").set_value(datetime(2025, 10, 9, 8, 57, 30)).run()
+    assert app.query_params["after"] == "2025-10-09T08:57:30Z"
+    assert "before: 2025-10-09 08:53:20 to 08:57:25" in html_of(app)
+
+
+def test_a_chosen_stretch_is_the_baseline(opened: Opened) -> None:
+    window = {"from": "2025-10-09T08:53:20Z", "to": "2025-10-09T08:55:00Z"}
+    said = html_of(opened("compare", source="capped", **window))
+    assert "The stretch of time chosen above is the baseline" in said
+    assert "before: 2025-10-09 08:53:20 to 08:54:55" in said
+
+
+def test_other_data_can_be_the_baseline(opened: Opened) -> None:
+    said = html_of(opened("compare", source="capped", baseline="calm"))
+    assert "baseline: 2025-10-09" in said
+    assert "no limit binding" in said or "no limit, then concurrency cap" in said
+    shown = html_of(opened("compare", source="capped", baseline="/etc"))
+    assert "/etc" not in shown
+    assert "before: 2025-10-09" in shown
 
 
 def test_an_unknown_source_is_named_and_not_read(opened: Opened) -> None:

@@ -139,7 +139,7 @@ def test_the_baseline_itself_is_not_judged(tmp_path: Path) -> None:
 def test_a_baseline_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     """What was named, and what is wrong with it."""
     (tmp_path / "b.json").write_text(json.dumps(serve(rate=4.0)))
-    with pytest.raises(OptionError, match=r"--baseline .*gone.json: does not exist"):
+    with pytest.raises(OptionError, match=r"--baseline .*gone.json: no such file or folder"):
         diagnose([str(tmp_path / "b.json")], Options(baseline=str(tmp_path / "gone.json")))
 
 
