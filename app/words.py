@@ -172,6 +172,12 @@ def table(names: Sequence[str], body: str, classes: str = "") -> str:
     return block(f'<div class="d-wide"><table class="d-proof"><tr>{head}</tr>{body}</table></div>', classes)
 
 
+def rows(names: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
+    """A table of plain texts."""
+    body = "".join(f"<tr>{''.join(f'<td>{markup(c)}</td>' for c in row)}</tr>" for row in cells)
+    return table(names, body)
+
+
 def chips(slugs: Sequence[str]) -> str:
     """Rules by name, each with the way to its runbook."""
     made = "".join(f'<a href="{markup(runbooks.address(s) or "/runbooks")}">{markup(s)}</a>' for s in slugs)

@@ -21,6 +21,7 @@ from diagnostics.evaluate.collect import collect_next
 from diagnostics.evaluate.registry import all_rules
 from diagnostics.evaluate.runner import Results, run_rules
 from diagnostics.evaluate.verdict import coverage, since, verdict, worst_regime
+from diagnostics.execute.bench import BASELINE, without_requests
 from diagnostics.execute.charts import signal_series
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.facts import Options as FactOptions
@@ -249,7 +250,14 @@ def _diagnose(
     )
     report = _report(db, inputs, captures, judged)
     series = tuple(signal_series(db, identities.entities)) if charts else ()
-    return Diagnosis(report, series, {j.facts.deployment: _answered(j) for j in judged}), judged
+    answered = {j.facts.deployment: _answered(j) for j in judged}
+    view = None
+    if charts and judged:
+        from diagnostics.execute.bench_view import bench_view  # noqa: PLC0415  only for whoever draws
+
+        view = bench_view(judged[0].facts)
+    runs = [r for r in (judged[0].facts.runs if judged else ()) if BASELINE not in r.extra]
+    return Diagnosis(report, series, answered, tuple(without_requests(run) for run in runs), view), judged
 
 
 def with_times(loaded: Loaded, interval: float | None) -> Material:
@@ -280,7 +288,9 @@ def with_times(loaded: Loaded, interval: float | None) -> Material:
 
 
 def _store(db: duckdb.DuckDBPyConnection, capture: Capture, timed: bool) -> int:
-    """Store a capture and return the number of its first series."""
+    """Store a capture and return the number of its first series, 0 where it has none."""
+    if capture.runs and not (capture.series or capture.settings or capture.events):
+        return 0  # benchmark runs go to the rules as they are; a transaction for each of hundreds would take longest
     number = write_capture(db, capture, timed=timed)
     row = db.execute("SELECT min(series_id) FROM series WHERE input_id = ?", [number]).fetchone()
     return int(row[0]) if row and row[0] is not None else 0
@@ -325,7 +335,7 @@ def _deployments(
         for capture in captures
         for event in capture.events
     ]
-    runs = _runs(captures)
+    runs = _runs(captures) + _baseline_runs(options)
     result = []
     for name in dict.fromkeys(e.deployment for e in identities.entities):
         members = [e for e in identities.entities if e.deployment == name]
@@ -358,6 +368,17 @@ def _runs(captures: list[Capture]) -> list[BenchRun]:
     from diagnostics.sources.bench.grouping import group_steps  # noqa: PLC0415  only where results are there
 
     return group_steps(found)
+
+
+def _baseline_runs(options: Options) -> list[BenchRun]:
+    """Benchmark runs of a baseline that is a file or folder, marked: they are compared with and never judged."""
+    if options.baseline is None or not Path(options.baseline).exists():
+        return []
+    loaded = load([options.baseline], replace(options, baseline=None))
+    runs = _runs(loaded.captures)
+    for run in runs:
+        run.extra[BASELINE] = True
+    return runs
 
 
 def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:

@@ -110,7 +110,8 @@ def command_page() -> str:
 
 def runbook_block(rule: Rule) -> str:
     """The facts of a rule at the head of its runbook."""
-    needs = "; ".join(" or ".join(n.any_of) for n in rule.needs)
+    needs = "; ".join(" or ".join(n.any_of) for n in rule.needs or rule.or_bench)
+    needs += ", or a benchmark" if rule.or_bench else ""
     lines = [
         "<!-- generated -->",
         "| | |",

@@ -26,6 +26,8 @@ PAGES = {
     "latency": "/latency?source=concurrency-cap",
     "cache": "/cache?source=blind-routing",
     "speculation": "/speculation?source=speculation-misfit",
+    "bench": "/bench?source=bench-knee",
+    "bench-empty": "/bench?source=healthy",
     "compare": "/compare?source=concurrency-cap",
     "runbooks": "/runbooks",
     "runbook": "/runbooks/cap-throttled",

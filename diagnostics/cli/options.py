@@ -38,6 +38,7 @@ class Command(argparse.Namespace):
     inputs: list[str]
     format: str
     output: str | None
+    export_bench: str | None
     quiet: bool
     verbose: bool
     fail_on: str
@@ -143,6 +144,7 @@ def main_parser() -> Parser:
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=FORMATS, default="text")
     out.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
+    out.add_argument("--export-bench", metavar="FILE", help="benchmark runs as llm-d benchmark report 0.2")
     out.add_argument("--store", metavar="FILE", help="keep the data in this DuckDB file")
     out.add_argument("--runbook-base", metavar="URL", help="where runbook links point")
     out.add_argument("--dashboard-base", metavar="URL", help="where dashboard links point")

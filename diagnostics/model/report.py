@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from diagnostics.model.bench import BenchRun
+from diagnostics.model.bench_view import BenchView
 from diagnostics.model.comparison import Comparison
 from diagnostics.model.findings import Finding
 
@@ -166,9 +168,14 @@ class SignalSeries(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """A report with the series that prove it.
 
-    ``answered`` maps each deployment to the rules that could be asked there, whether they fired or not.
+    Attributes:
+        answered: for each deployment, the rules that could be asked there, whether they fired or not.
+        runs: the benchmark runs that were read, without their requests.
+        bench: the same laid out for a page, when charts were asked for.
     """
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
     answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    runs: tuple[BenchRun, ...] = field(default=())
+    bench: BenchView | None = None

@@ -10,7 +10,7 @@ import math
 
 from msgspec.structs import replace
 
-from diagnostics.execute import gain, remedies, words
+from diagnostics.execute import bench, bench_preempted, gain, remedies, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Impact, Remedy, Role, Severity
@@ -22,9 +22,16 @@ from diagnostics.signals.settings import CAP_NAMES, limit
 
 # Two dumps show an increase and no course: the ratio must be far beyond the threshold to be called a storm.
 PAIR_RATIO = 2 * STORM_RATIO
+# What the engine's half needs; a benchmark can answer without it.
+NEEDS = (Need(("preemptions",)),)
 
 
 def evaluate(facts: Facts) -> Outcome:
+    """Judge the engine's own record; a benchmark that counts preemptions answers where that is not there."""
+    return bench.either(facts, NEEDS, _from_engine, bench_preempted.outcome)
+
+
+def _from_engine(facts: Facts) -> Outcome:
     """Fire from the preempting regime, or between dumps when preemptions are a large part of finished requests."""
     seconds = facts.seconds(Regime.PREEMPTING)
     over_time = [i for i in range(facts.size) if words.matters(seconds[i], facts.courses[i].observed)]
@@ -150,7 +157,8 @@ RULE = Rule(
     title="Sequences are preempted over and over and their work is thrown away",
     family="scheduler",
     concepts=("S12",),
-    needs=(Need(("preemptions",)),),
+    needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={

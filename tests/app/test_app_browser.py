@@ -46,6 +46,8 @@ def box(browser: Browser, selector: str) -> tuple[float, float, float, float]:
         ("/latency?source=capped", "Where the time to first token goes"),
         ("/cache?source=capped", "KV cache"),
         ("/speculation?source=capped", "No speculation here"),
+        ("/bench?source=bench", "Output and latency over load"),
+        ("/bench?source=calm", "No benchmark result in this data"),
         ("/compare?source=capped", "What changed, and did it help"),
         ("/compare?source=capped&baseline=calm", "What became of each finding"),
         ("/runbooks", "cap-throttled"),

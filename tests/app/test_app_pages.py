@@ -10,10 +10,10 @@ from app_inputs import HOSTILE, html_of
 from streamlit.testing.v1 import AppTest
 
 Opened = Callable[..., AppTest]
-PAGES = ("now", "fleet", "latency", "cache", "speculation", "compare", "runbooks", "data")
+PAGES = ("now", "fleet", "latency", "cache", "speculation", "compare", "bench", "runbooks", "data")
 
 
-@pytest.mark.parametrize("source", ["capped", "calm", "hostile", "prose"])
+@pytest.mark.parametrize("source", ["capped", "calm", "hostile", "prose", "bench"])
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_fails_whatever_it_is_shown(opened: Opened, page: str, source: str) -> None:
     app = opened(page, source=source)
@@ -152,3 +152,20 @@ def test_runbooks_can_be_searched(opened: Opened) -> None:
     said = html_of(app)
     assert "/runbooks/preemption-storm" in said
     assert "/runbooks/cap-throttled" not in said
+
+
+def test_the_bench_page_tells_knee_honesty_change_and_single_requests(opened: Opened) -> None:
+    app = opened("bench", source="bench")
+    said = html_of(app)
+    for wanted in ("Output and latency over load", "How real the load was", "What changed (speculation)",
+                   "Requests over time", "not realistic"):  # fmt: skip
+        assert wanted in said
+    assert "<img src=x" not in said
+    assert any(c.value.startswith("vllm bench serve") for c in app.code)
+
+
+def test_without_a_result_the_bench_page_says_how_to_get_one(opened: Opened) -> None:
+    app = opened("bench", source="calm")
+    assert "No benchmark result in this data" in html_of(app)
+    (command,) = (c.value for c in app.code)
+    assert "as in production" in command
