@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-from diagnostics.configuration import read_configuration
 from diagnostics.model.configuration import Configuration
 from diagnostics.model.errors import OptionError
 from diagnostics.model.moments import moment
@@ -211,7 +210,8 @@ def parse_with_defaults(parser: Parser, argv: Sequence[str]) -> Command:
     path = named.parse_known_args([a for a in argv if a not in ("-h", "--help")])[0].config
     configuration = Configuration()
     if path:
-        from diagnostics.evaluate.registry import all_rules  # noqa: PLC0415  only when a file is given
+        from diagnostics.configuration import read_configuration  # noqa: PLC0415  only when a file is given
+        from diagnostics.evaluate.registry import all_rules  # noqa: PLC0415
 
         configuration = read_configuration(path, actions, [rule.slug for rule in all_rules()])
     found: list[str] = []

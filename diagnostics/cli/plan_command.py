@@ -92,7 +92,7 @@ def _config(inputs: list[str]) -> tuple[dict[str, object], list[str]]:
 
 def _settings(inputs: list[str], engine_args: str | None) -> dict[str, str]:
     """Settings of the other inputs; those of --engine-args win."""
-    from diagnostics.pipeline import load  # noqa: PLC0415
+    from diagnostics.loading import load  # noqa: PLC0415
     from diagnostics.sources.config.command import read_command  # noqa: PLC0415
 
     found: list[Setting] = [s for c in load(inputs, Options()).captures for s in c.settings]

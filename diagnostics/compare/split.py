@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from diagnostics.engines import registry
+from diagnostics.loading import Material
 from diagnostics.model.catalog import Kind
 from diagnostics.model.errors import OptionError
 from diagnostics.model.moments import moment, written
@@ -22,24 +23,6 @@ Span = tuple[float, float]
 _FOREVER = float("inf")
 _GROWING = (Kind.COUNTER, Kind.HISTOGRAM)
 _FROM_LABELS = "labels of "
-
-
-class Material(Struct):
-    """What a diagnosis is made from: captures with a time at every sample, whether these are true, who is who."""
-
-    captures: list[Capture]
-    timed: list[bool]
-    identities: Identities
-
-    def between(self, span: Span) -> Material:
-        """The same, of one stretch of time only."""
-        cut = [within(c, span, timed=t) for c, t in zip(self.captures, self.timed, strict=True)]
-        return Material(cut, self.timed, seen_in(self.identities, self.captures, cut))
-
-    @property
-    def has_more_than_runs(self) -> bool:
-        """Whether there is anything beside benchmark results."""
-        return any(c.series or c.settings or c.events for c in self.captures)
 
 
 class Pair(Struct, frozen=True):
@@ -79,6 +62,12 @@ def window_of(text: str) -> Span | None:
     return span
 
 
+def between(data: Material, span: Span) -> Material:
+    """What there is of one stretch of time."""
+    cut = [within(c, span, timed=t) for c, t in zip(data.captures, data.timed, strict=True)]
+    return Material(cut, data.timed, seen_in(data.identities, data.captures, cut))
+
+
 def around(change: float, data: Material) -> tuple[Material, Material]:
     """Before and after a moment.
 
@@ -91,7 +80,7 @@ def around(change: float, data: Material) -> tuple[Material, Material]:
             f"--after {written(change)}: not inside the data, which goes from {written(first)} to {written(last)};"
             " give a time between"
         )
-    return data.between((-_FOREVER, change)), data.between((change, _FOREVER))
+    return between(data, (-_FOREVER, change)), between(data, (change, _FOREVER))
 
 
 def inside(window: Span, data: Material) -> Material:
@@ -106,7 +95,7 @@ def inside(window: Span, data: Material) -> Material:
             f"{_named(window)}: no data there; the data goes from {written(first)} to {written(last)}, give a window"
             " inside"
         )
-    return data.between(window)
+    return between(data, window)
 
 
 def beside(window: Span, asked: Span | None, data: Material) -> Material:
@@ -117,13 +106,13 @@ def beside(window: Span, asked: Span | None, data: Material) -> Material:
     """
     first, last = _extent(data, "--baseline")
     if asked is not None:
-        return data.between(asked)
+        return between(data, asked)
     if window[1] <= first or window[0] > last:
         return data
     if window[1] < last:
-        return data.between((window[1], _FOREVER))
+        return between(data, (window[1], _FOREVER))
     if window[0] > first:
-        return data.between((-_FOREVER, window[0]))
+        return between(data, (-_FOREVER, window[0]))
     raise OptionError(
         f"{_named(window)}: covers all of the data; give a shorter one, so that something is left"
     )

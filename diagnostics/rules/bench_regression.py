@@ -10,7 +10,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from diagnostics.execute import bench, bench_compare, words
-from diagnostics.execute.bench_compare import Change
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -32,7 +31,7 @@ class Loss(Struct, frozen=True):
     before: BenchRun
     after: BenchRun
     step: BenchStep
-    change: Change
+    change: bench_compare.Change
 
 
 def evaluate(facts: Facts) -> Outcome:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.capacity.cost import usd_per_million
+from diagnostics.capacity import cost
 from diagnostics.execute import bench_cost, deployment, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule, Unanswered
@@ -78,12 +78,12 @@ def _full_rate(facts: Facts) -> float | None:
 
 
 def _draft(facts: Facts, price: tuple[float, Provenance], rate: float, full: float | None) -> Draft:
-    cost, hourly = usd_per_million(price[0], rate), price[0]
+    spent, hourly = cost.usd_per_million(price[0], rate), price[0]
     multiple = full / rate if full else None
     loud = multiple is not None and multiple >= MULTIPLE
     reach = (
         f" Under full load the same GPUs made {words.number(full)} tokens/s, "
-        f"{usd_per_million(hourly, full):.2f} a million: {words.number(multiple)} times cheaper."
+        f"{cost.usd_per_million(hourly, full):.2f} a million: {words.number(multiple)} times cheaper."
         if full and multiple is not None and multiple > 1
         else " What these GPUs reach when full was not seen."
     )
@@ -93,21 +93,21 @@ def _draft(facts: Facts, price: tuple[float, Provenance], rate: float, full: flo
         role=Role.ADVICE,
         replicas=everyone,
         window=Window(facts.observed.start, facts.observed.end, None),
-        summary=f"A million output tokens cost {cost:.2f} at the {words.number(rate)} output tokens/s "
+        summary=f"A million output tokens cost {spent:.2f} at the {words.number(rate)} output tokens/s "
                 "measured",
         explanation=f"{hourly:.2f} an hour by output tokens of the time seen; prompt tokens are not counted, "
                     "and not by the card's peak."
         + reach,
         evidence=(
-            Evidence("price by output tokens", "mean", round(cost, 4), "per million tokens", ">",
-                     round(usd_per_million(hourly, full), 4) if full else None, facts.names(everyone)[0],
+            Evidence("price by output tokens", "mean", round(spent, 4), "per million tokens", ">",
+                     round(cost.usd_per_million(hourly, full), 4) if full else None, facts.names(everyone)[0],
                      price[1]),
             Evidence("generation_tokens", "increase a second", round(rate, 2), "tokens/s", ">", 0.0,
                      facts.names(everyone)[0],
                      Provenance.MEASURED),
         ),
         chart=ChartHint(("generation_tokens", "running")),
-        impact=Impact(f"{cost:.2f} a million output tokens", round(cost, 4), "per million tokens",
+        impact=Impact(f"{spent:.2f} a million output tokens", round(spent, 4), "per million tokens",
                       "given price, measured tokens"),
         remedies=(
             Remedy("Scale in to what the load needs plus one, and move batch work into quiet "

@@ -7,8 +7,7 @@ and the GPU. Not this when the engine was seen at work, and not for memory of th
 
 from __future__ import annotations
 
-from diagnostics.capacity.hardware import GIB, Gpu
-from diagnostics.capacity.memory import CONTEXT_BYTES
+from diagnostics.capacity import hardware
 from diagnostics.engines import flags
 from diagnostics.execute import budget, deployment, words
 from diagnostics.execute.facts import Facts
@@ -18,7 +17,7 @@ from diagnostics.model.report import Reason
 from diagnostics.model.samples import LogEvent, Provenance, Resolution
 
 # GiB; what CUDA itself takes of a GPU before anything else, from the memory sum of the capacity library.
-CONTEXT_GIB = CONTEXT_BYTES / GIB
+CONTEXT_GIB = 1.0
 _KINDS = ("kv-refused", "memory-not-free", "out-of-memory")
 
 
@@ -48,7 +47,7 @@ def evaluate(facts: Facts) -> Outcome:
     return Fired((_by_sum(facts, *over[0]),)) if over else Passed()
 
 
-def _largest(facts: Facts, i: int) -> Gpu:
+def _largest(facts: Facts, i: int) -> hardware.Gpu:
     """Of the GPUs that a name may mean the one with most memory, so that no doubt makes a refusal."""
     return max(deployment.gpus(facts, i), key=lambda gpu: gpu.usable_gib)
 
@@ -136,7 +135,7 @@ def _nothing_left(facts: Facts, i: int, left: float) -> Draft:
     )  # fmt: skip
 
 
-def _by_sum(facts: Facts, i: int, gpu: Gpu, terms: budget.Terms) -> Draft:
+def _by_sum(facts: Facts, i: int, gpu: hardware.Gpu, terms: budget.Terms) -> Draft:
     label, taken, granted = (
         facts.entities[i].label,
         (terms.weights or 0.0) + CONTEXT_GIB,

@@ -8,7 +8,7 @@ whatever a generic warning in the log says.
 
 from __future__ import annotations
 
-from diagnostics.capacity.hardware import Gpu
+from diagnostics.capacity import hardware
 from diagnostics.execute import deployment
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule, Unanswered
@@ -70,7 +70,7 @@ def _wanted(facts: Facts, i: int, *, warned: bool) -> str | None:
     return "bf16" if dtype and dtype.value in ("bfloat16", "bf16") and not asked else None
 
 
-def _draft(facts: Facts, i: int, wanted: str, rows: tuple[Gpu, ...], *, weight_only: bool) -> Draft:
+def _draft(facts: Facts, i: int, wanted: str, rows: tuple[hardware.Gpu, ...], *, weight_only: bool) -> Draft:
     gpu, shown, first = (
         (rows[0].name if rows else "by the engine's word"),
         _SHOWN[wanted],

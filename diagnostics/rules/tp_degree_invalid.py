@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from diagnostics.capacity.model import ModelShape
-from diagnostics.capacity.parallelism import COMMON_DEGREES, kv_replication, tp_obstacles
+from diagnostics.capacity import model, parallelism
 from diagnostics.engines import flags
 from diagnostics.execute import deployment, words
 from diagnostics.execute.facts import Facts
@@ -53,10 +52,10 @@ def evaluate(facts: Facts) -> Outcome:
         return Unanswered(Reason.NOT_CONFIGURED, ("num_attention_heads",), how)
     for i, shape, tp in known:
         stored = deployment.stored(facts, i) if deployment.weights_format(facts, i) else None
-        why = tp_obstacles(shape, tp, stored)
+        why = parallelism.tp_obstacles(shape, tp, stored)
         if why and not deployment.serves(facts):
             return Fired((_invalid(facts, _by_structure(i, shape, tp, why)),))
-        if not why and shape.mla is None and (copies := kv_replication(shape, tp)) > 1:
+        if not why and shape.mla is None and (copies := parallelism.kv_replication(shape, tp)) > 1:
             return Fired((_replicated(facts, i, shape, tp, copies),))
     return Passed()
 
@@ -82,7 +81,7 @@ def _refusal(facts: Facts, refused: list[LogEvent]) -> Case:
     return Case(hit, max(tp, 1), (why,), "the size that the engine names", size, window, text, tile)
 
 
-def _by_structure(i: int, shape: ModelShape, tp: int, why: tuple[str, ...]) -> Case:
+def _by_structure(i: int, shape: model.ModelShape, tp: int, why: tuple[str, ...]) -> Case:
     sizes = {"attention heads": shape.heads, "KV heads": shape.kv_heads, "MLP size": shape.intermediate}
     listed = ", ".join(f"{what} {size}" for what, size in sizes.items())
     text = f"By its configuration the model has {listed}."
@@ -95,8 +94,8 @@ def _by_structure(i: int, shape: ModelShape, tp: int, why: tuple[str, ...]) -> C
 def _allowed(facts: Facts, case: Case) -> list[int]:
     """Common degrees below the one asked for that divide what is known of the model."""
     shape = deployment.shape(facts, case.hit[0])
-    below = [d for d in COMMON_DEGREES if d < case.tp]
-    fitting = [d for d in below if not tp_obstacles(shape, d)] if shape else below
+    below = [d for d in parallelism.COMMON_DEGREES if d < case.tp]
+    fitting = [d for d in below if not parallelism.tp_obstacles(shape, d)] if shape else below
     if shape and case.tile == 1:
         return fitting
     return [d for d in fitting if case.size and case.size % d == 0 and case.size // d % case.tile == 0]
@@ -141,7 +140,7 @@ def _invalid(facts: Facts, case: Case) -> Draft:
     )  # fmt: skip
 
 
-def _replicated(facts: Facts, i: int, shape: ModelShape, tp: int, copies: int) -> Draft:
+def _replicated(facts: Facts, i: int, shape: model.ModelShape, tp: int, copies: int) -> Draft:
     """A degree above the number of KV heads: it works, and each head is held several times."""
     flag = flags.flag_for(facts.engine, facts.version, "tensor-parallel")
     return Draft(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.capacity.hardware import GIB
+from diagnostics.capacity import hardware
 from diagnostics.engines import flags
 from diagnostics.execute import bench_scaling, budget, deployment, words
 from diagnostics.execute.facts import Facts
@@ -84,7 +84,7 @@ def _step(facts: Facts, i: int, tp: int | None) -> tuple[float, float] | None:
         weights = sum_of.weights
     if len(rows) != 1 or weights is None or np.isnan(gap) or not 0 < running <= LIGHT_LOAD:
         return None
-    return gap, weights * GIB / rows[0].bandwidth
+    return gap, weights * hardware.GIB / rows[0].bandwidth
 
 
 def _draft(facts: Facts, i: int, tp: int | None, told: bool) -> Draft:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from diagnostics.execute import bench, bench_shape, words
-from diagnostics.execute.bench_shape import NEARLY_CONSTANT, Length
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -28,8 +27,8 @@ class Flat(Struct, frozen=True):
 
     run: BenchRun
     step: BenchStep
-    given: Length
-    made: Length
+    given: bench_shape.Length
+    made: bench_shape.Length
 
     @property
     def is_assumed(self) -> bool:
@@ -84,7 +83,7 @@ def _asked(facts: Facts) -> Draft | None:
         if len(lengths) == 2 and not facts.number(i, "bench_random_range_ratio") and not facts.runs:
             run = BenchRun("command", "bench-command", "benchmark")
             source = Provenance.CONFIGURED if _has_run(facts, i) else Provenance.ASSUMED
-            given, made = (Length(n, 0.0, source) for n in lengths)
+            given, made = (bench_shape.Length(n, 0.0, source) for n in lengths)
             return _draft(facts, [Flat(run, BenchStep(), given, made)], 1)
     return None
 
@@ -96,7 +95,7 @@ def _has_run(facts: Facts, i: int) -> bool:
 
 def _evidence(flat: Flat) -> tuple[Evidence, ...]:
     return tuple(
-        bench.evidence(flat.run, flat.step, what, "deviation by mean", length.variation, "ratio", "<=", NEARLY_CONSTANT,
+        bench.evidence(flat.run, flat.step, what, "deviation by mean", length.variation, "ratio", "<=", bench_shape.NEARLY_CONSTANT,
                        length.source)
         for what, length in (("input length", flat.given), ("output length", flat.made))
     )  # fmt: skip
@@ -143,5 +142,5 @@ RULE = Rule(
     needs=(),
     evaluate=evaluate,
     full=Resolution.SNAPSHOT,
-    thresholds={"deviation of lengths by their mean": (NEARLY_CONSTANT, "ratio")},
+    thresholds={"deviation of lengths by their mean": (bench_shape.NEARLY_CONSTANT, "ratio")},
 )

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.capacity.checks import CapacityError
-from diagnostics.capacity.hardware import match_gpus
-from diagnostics.capacity.roofline import crossing_batch
+from diagnostics.capacity import checks, hardware, roofline
 from diagnostics.engines import flags
 from diagnostics.execute import bench, bench_ab, words
 from diagnostics.execute.facts import Facts
@@ -65,15 +63,17 @@ def _is_weight_only(value: str) -> bool:
 def _turning_points(facts: Facts) -> tuple[float, float, str]:
     """Batches at which the advantage is gone and at which it begins to shrink, and the card they hold for."""
     name = facts.options.gpu or ""
-    found = match_gpus(name) if name else ()
+    found = hardware.match_gpus(name) if name else ()
     try:
         rates = [(gpu.dense_flops("16-bit"), gpu.bandwidth) for gpu in found]
-    except CapacityError:
+    except checks.CapacityError:
         rates = []
     if not rates:
         return UNKNOWN_CARD, UNKNOWN_CARD, ""
     # Where a name fits several cards, the one that turns last.
-    gone, shrinking = (max(crossing_batch(f, b, size) for f, b in rates) for size in (SIXTEEN_BIT, FOUR_BIT))
+    gone, shrinking = (
+        max(roofline.crossing_batch(f, b, size) for f, b in rates) for size in (SIXTEEN_BIT, FOUR_BIT)
+    )
     return gone, shrinking, name
 
 

@@ -22,10 +22,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from diagnostics.compare.split import Material
+from diagnostics.loading import load, with_times
 from diagnostics.model.findings import Finding, Severity
 from diagnostics.model.samples import Capture
 from diagnostics.options import Options
-from diagnostics.pipeline import load, walk, with_times
+from diagnostics.walk import walk
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORTEST, LONGEST = 60.0, 300.0

@@ -13,11 +13,11 @@ from support.findings import finding, fired, reason
 from diagnostics import Options, diagnose
 from diagnostics.execute import bench, bench_compare
 from diagnostics.execute.bench_compare import Change
+from diagnostics.loading import load
 from diagnostics.model.bench import BenchRun
 from diagnostics.model.errors import OptionError
 from diagnostics.model.findings import Severity
 from diagnostics.model.report import Reason, Report
-from diagnostics.pipeline import load
 
 SLUG = "bench-regression"
 

@@ -8,6 +8,7 @@ import pytest
 from support.findings import finding, fired, reason
 from support.texts import LLAMA_8B, log, read
 
+from diagnostics.capacity import hardware, memory
 from diagnostics.model.findings import Severity
 from diagnostics.model.report import Reason
 from diagnostics.rules.does_not_fit import CONTEXT_GIB
@@ -116,3 +117,8 @@ def test_missing(tmp_path: Path) -> None:
     report = read(tmp_path, "$ vllm serve m/Llama-3.1-70B-Instruct\n")
     assert reason(report, SLUG) is Reason.NOT_CONFIGURED
     assert report.verdict.status == "insufficient-data"
+
+
+def test_the_context_is_that_of_the_arithmetic() -> None:
+    """The rule shows its threshold without loading the arithmetic; both are one number."""
+    assert CONTEXT_GIB == memory.CONTEXT_BYTES / hardware.GIB
