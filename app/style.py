@@ -29,8 +29,11 @@ def config() -> dict[str, Any]:
 
 
 def _variables() -> str:
-    names = ("paper", "panel", "ink", "muted", "line", "strong", "good", "alarm", "doubt")
-    pairs = (f"--d-{n}: light-dark({getattr(Theme.LIGHT, n)}, {getattr(Theme.DARK, n)});" for n in names)
+    names = ("paper", "panel", "ink", "muted", "line", "strong", "on_strong", "good", "alarm", "doubt")
+    pairs = (
+        f"--d-{n.replace('_', '-')}: light-dark({getattr(Theme.LIGHT, n)}, {getattr(Theme.DARK, n)});"
+        for n in names
+    )
     return ".stApp { " + " ".join(pairs) + " }"
 
 
@@ -95,6 +98,7 @@ _RULES = """
 .d-chips a { border: 1px solid var(--d-line); border-radius: 4px; padding: .08rem .5rem;
  font-size: .88rem; text-decoration: none;
  color: var(--d-ink); }
+.stApp [data-testid^="stBaseButton-primary"] * { color: var(--d-on-strong); }
 [class*="st-key-card-"] { background: var(--d-panel); }
 [class*="st-key-code-"] pre { padding-top: .5rem; padding-bottom: .5rem; }
 @media (max-width: 640px) {

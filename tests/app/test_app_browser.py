@@ -47,6 +47,7 @@ def box(browser: Browser, selector: str) -> tuple[float, float, float, float]:
         ("/cache?source=capped", "KV cache"),
         ("/speculation?source=capped", "No speculation here"),
         ("/runbooks", "cap-throttled"),
+        ("/runbooks/cap-throttled", "When it is something else"),
         ("/data?source=capped", "What was read"),
     ],
 )
@@ -55,9 +56,20 @@ def test_each_page_shows_its_content_and_nothing_complains(
 ) -> None:
     browser.open(server + path)
     browser.wait_text(wanted)
-    browser.wait_idle()
+    for scheme in ("dark", "light"):
+        browser.look(1280, 900, scheme)
+        if "/runbooks/" not in path:
+            browser.wait(f"getComputedStyle(document.querySelector('.stApp')).colorScheme === '{scheme}'")
+            browser.wait_idle()
+        assert browser.violations() == []
     assert browser.run("document.querySelectorAll('[data-testid=stException]').length") == 0
     assert complaints(browser) == []
+
+
+def test_what_cannot_be_read_is_found(browser: Browser) -> None:
+    browser.open("data:text/html,<title>x</title><main style='background:white;color:lightgrey'>pale</main>")
+    browser.wait_text("pale")
+    assert any("color-contrast" in v for v in browser.violations())
 
 
 def test_hostile_names_run_nothing(server: str, browser: Browser) -> None:
