@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import io
-import re
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-import requests
 from PIL import Image
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER = REPOSITORY / "docs" / "screenshots"
-sys.path.insert(0, str(REPOSITORY / "tests" / "app"))
+sys.path[:0] = [str(REPOSITORY / "tests"), str(REPOSITORY / "tests" / "app")]
 
 from browser import Browser  # noqa: E402  the tests' browser; it is no part of the package
+from support.dashboard import dashboard  # noqa: E402
 
 PAGES = {
     "now": "/?source=concurrency-cap",
@@ -40,11 +38,7 @@ _HEIGHT = (
 def main() -> int:
     """Start the dashboard on the sample data, take the pictures, stop it."""
     wanted = sys.argv[1:] or list(PAGES)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "--port", "0"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        address = _address(process)
+    with dashboard() as address:
         for scheme in ("light", "dark"):
             with Browser(scheme=scheme) as browser:
                 for name in wanted:
@@ -57,21 +51,7 @@ def main() -> int:
                             width,
                             scheme,
                         )
-    finally:
-        process.terminate()
-        process.wait(60)
     return 0
-
-
-def _address(process: subprocess.Popen[str]) -> str:
-    """The address that the dashboard prints, once it is ready."""
-    line = process.stdout.readline() if process.stdout else ""
-    found = re.search(r"http://\S+", line)
-    if found is None:
-        raise SystemExit(f"the dashboard printed no address: {line!r}")
-    while requests.get(f"{found[0]}/readyz", timeout=60).status_code != requests.codes.ok:
-        time.sleep(0.2)
-    return found[0]
 
 
 def _take(browser: Browser, address: str, file: Path, width: int, scheme: str) -> None:
