@@ -9,11 +9,12 @@ import threading
 import time
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import streamlit as st
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.settings import Settings, current, origin
 from app.telemetry import TELEMETRY
@@ -29,8 +30,7 @@ _GATE = threading.BoundedSemaphore(max(1, os.cpu_count() or 1))
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Something that can be diagnosed; ``key`` stands for it in addresses."""
 
     key: str
@@ -44,8 +44,7 @@ class Source:
         return any(i.startswith(("http://", "https://")) for i in self.inputs)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A diagnosis, or the reason why there is none."""
 
     diagnosis: Diagnosis | None
@@ -53,8 +52,7 @@ class Outcome:
     made_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """Content that a person gave, by name. Kept in the session, never on disk for longer than a diagnosis."""
 
     name: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.model.report import Diagnosis
 from diagnostics.reports.charts.base import worst_first
 from diagnostics.reports.escape import terminal
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """One column: the signals whose means are added, and how the sum is shown."""
 
     name: str

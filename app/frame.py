@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from msgspec import Struct
 
 from app import charts, data, exports, state, words
 from app.data import REFRESH_SECONDS, Outcome, Source
@@ -19,8 +19,7 @@ OWN = "own"
 """The key of what this session brought itself; it means nothing to others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """What a page shows: the narrowed diagnosis, and what it was narrowed from."""
 
     diagnosis: Diagnosis

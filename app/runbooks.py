@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 from diagnostics.evaluate.registry import all_rules, runbook_of
 from diagnostics.reports.runbook import to_html
 from diagnostics.reports.theme import FONT, MONO, Theme
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One line of the index. Code and family are empty for a fault that no rule looks for yet."""
 
     slug: str

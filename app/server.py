@@ -9,11 +9,11 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from msgspec.structs import replace
 from starlette.middleware import Middleware
 
 from app import style

@@ -6,9 +6,11 @@ import ipaddress
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from diagnostics.model.errors import OptionError
 from diagnostics.options import Options
@@ -33,8 +35,7 @@ _PLAIN_OPTIONS = (
 _LISTS = frozenset({"only", "ignore"})
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Attributes of one start.
 
     Attributes:

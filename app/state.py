@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
 import streamlit as st
+from msgspec import Struct
 
 from app.data import Named, Outcome
 
@@ -17,8 +17,7 @@ _STORED = "chosen"
 _GIVEN = "given"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What is chosen. ``start`` and ``end`` are Unix seconds; ``since`` is a key of ``SINCE``."""
 
     source: str | None = None
@@ -112,8 +111,7 @@ def moment(text: object, zone: tzinfo = UTC) -> float | None:
     return seconds if 0 <= seconds < _LATEST else None
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What a person uploaded or pasted in this session, and what came of it."""
 
     files: tuple[Named, ...]

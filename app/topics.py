@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app import charts, parts, words
 from app.frame import Opened
@@ -14,8 +15,7 @@ from diagnostics.model.findings import ChartHint, Evidence, Finding, Impact, Rol
 from diagnostics.reports.charts import finding_figure
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Struct, frozen=True):
     """What a page is about.
 
     Attributes:

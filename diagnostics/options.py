@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from diagnostics.model.report import Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """How to reach a company's metrics engine. Secrets stay here and go nowhere else.
 
     Attributes:
@@ -20,17 +19,20 @@ class Access:
         org_id: tenant of a multi-tenant store (``X-Scope-OrgID``).
     """
 
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    headers: dict[str, str] = field(default_factory=dict)
     bearer_token_file: str | None = None
-    basic: tuple[str, str] | None = field(default=None, repr=False)
+    basic: tuple[str, str] | None = None
     ca_file: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
     org_id: str | None = None
 
+    def __repr__(self) -> str:
+        """Nothing of it, since a traceback may show it."""
+        return "Access(...)"
 
-@dataclass(frozen=True, slots=True)
-class Options:
+
+class Options(Struct, frozen=True):
     """Options of one diagnosis.
 
     Attributes:

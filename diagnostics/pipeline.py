@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import zoneinfo
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from diagnostics.evaluate.causes import rank
 from diagnostics.evaluate.collect import collect_next
@@ -49,8 +50,7 @@ from diagnostics.store.database import open_store
 from diagnostics.store.writer import write_capture
 
 
-@dataclass(slots=True)
-class Loaded:
+class Loaded(Struct):
     """Captures of all inputs, and what became of the inputs that could not be read."""
 
     captures: list[Capture] = field(default_factory=list)
@@ -223,8 +223,7 @@ def _asked(options: Options) -> list[Setting]:
     ]
 
 
-@dataclass(slots=True)
-class Judged:
+class Judged(Struct):
     """One deployment with its verdict."""
 
     facts: Facts

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.alerts.options import HOLD
 from diagnostics.model.findings import Role, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(Struct, frozen=True):
     """One alerting rule before it is written.
 
     Attributes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import requests
 import yaml
+from msgspec import Struct, field
 
 from diagnostics.alerts.measures import expand
 from diagnostics.alerts.options import INTERVAL
@@ -22,8 +22,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 6048
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """What one alert did.
 
     Attributes:

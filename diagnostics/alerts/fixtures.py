@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 # s between two values of a series.
 STEP = 60
@@ -46,8 +47,7 @@ _TARGET = {"up": "1+0", "start": "-90000+0"}
 _TARGET_NAMES = {"up": "up", "start": "process_start_time_seconds"}
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
+class Replica(Struct, frozen=True):
     """One replica, or one rank of it.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 # s; a limit must hold over this window, and the alert over `HOLD` on top, before anybody is woken. Five minutes
 # hold at least five scrapes at an interval of a minute.
@@ -15,8 +15,7 @@ INTERVAL = 30.0
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 
 
-@dataclass(frozen=True, slots=True)
-class AlertOptions:
+class AlertOptions(Struct, frozen=True):
     """Which alerts to write, and for whom.
 
     Attributes:

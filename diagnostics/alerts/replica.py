@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from diagnostics.alerts.alert import Alert
 from diagnostics.alerts.names import REPLICA, TARGET, on, seen

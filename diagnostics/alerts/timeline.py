@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 import requests
+from msgspec import Struct
 
 from diagnostics.model.errors import InputError
 from diagnostics.sources.http import get
@@ -19,8 +19,7 @@ _TOO_MUCH = "too many samples"
 Labels = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A range of evaluations: Unix seconds from and to, and seconds between them."""
 
     start: float
@@ -37,8 +36,7 @@ class Span:
             start = end + self.step
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
+class Episode(Struct, frozen=True):
     """One stretch in which an alert would have fired.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from diagnostics.alerts import fixtures
 from diagnostics.alerts.fixtures import Replica, healthy
@@ -12,8 +13,7 @@ from diagnostics.alerts.rules import alerts
 from diagnostics.model.errors import OptionError
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """Replicas under which an alert fires at a severity, or stays silent."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import positive, whole
 from diagnostics.capacity.cost import usd_per_million
@@ -25,8 +26,7 @@ SAME_SPEED = 0.10
 DEFAULT_COUNTS = (1, 2, 4, 8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Need(Struct, frozen=True, kw_only=True):
     """What the hardware must carry.
 
     Attributes:
@@ -58,8 +58,7 @@ class Need:
             positive("target step in s", self.target_step)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuChoice:
+class GpuChoice(Struct, frozen=True):
     """One kind of GPU judged against a need.
 
     Attributes:

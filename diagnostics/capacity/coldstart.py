@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import UnknownFigureError, not_negative, positive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColdStart:
+class ColdStart(Struct, frozen=True, kw_only=True):
     """The stages of a start, in seconds; None for one that was not measured."""
 
     node: float | None = None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import not_negative, positive, whole
 
 ALL_REDUCES_A_LAYER = 2
 
 
-@dataclass(frozen=True, slots=True)
-class StepTraffic:
+class StepTraffic(Struct, frozen=True):
     """The messages of one step.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, not_negative, positive, share
 
@@ -10,8 +10,7 @@ SECONDS_AN_HOUR = 3600
 MILLION = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRates:
+class TokenRates(Struct, frozen=True):
     """Tokens a second by kind.
 
     Attributes:
@@ -29,8 +28,7 @@ class TokenRates:
             not_negative(f"{label.replace('_', ' ')} tokens/s", getattr(self, label))
 
 
-@dataclass(frozen=True, slots=True)
-class CostViews:
+class CostViews(Struct, frozen=True):
     """The same bill divided by different counts of tokens; US dollars a million, in this order of size.
 
     Attributes:
@@ -45,8 +43,7 @@ class CostViews:
     everything: float
 
 
-@dataclass(frozen=True, slots=True)
-class CostByKind:
+class CostByKind(Struct, frozen=True):
     """The bill split between prefill and decode by the time each takes; US dollars a million.
 
     Attributes:

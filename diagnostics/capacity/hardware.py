@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, UnknownFigureError, whole
 
@@ -38,8 +39,7 @@ _DRIVER_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """One accelerator, as its vendor states it.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, not_negative, positive, positive_share, whole
 from diagnostics.capacity.hardware import GIB
@@ -19,8 +19,7 @@ GRAPH_BYTES = 0.5 * GIB
 DEFAULT_ACTIVATION_BYTES = 1.5 * GIB
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryBudget:
+class MemoryBudget(Struct, frozen=True):
     """What one GPU's memory is spent on; every figure in bytes.
 
     Attributes:

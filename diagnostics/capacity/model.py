@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, UnknownFigureError, positive, whole
 from diagnostics.capacity.parameters import ParameterCount, count_parameters
@@ -12,8 +13,7 @@ from diagnostics.capacity.quantization import quantization_of
 from diagnostics.capacity.structure import Structure, structure_of
 
 
-@dataclass(frozen=True, slots=True)
-class LatentAttention:
+class LatentAttention(Struct, frozen=True):
     """Latent attention (MLA): what is cached a layer is one compressed vector and one rotary key.
 
     Attributes:
@@ -25,8 +25,7 @@ class LatentAttention:
     rope_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Experts:
+class Experts(Struct, frozen=True):
     """The routed experts of a mixture-of-experts model.
 
     Attributes:
@@ -42,8 +41,7 @@ class Experts:
     parameters: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelShape:
+class ModelShape(Struct, frozen=True, kw_only=True):
     """A model as numbers. What is not known is None; nothing stands in for it.
 
     Attributes:

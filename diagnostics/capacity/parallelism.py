@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, UnknownFigureError, whole
 from diagnostics.capacity.hardware import Gpu
@@ -12,8 +12,7 @@ from diagnostics.capacity.precision import Precision
 COMMON_DEGREES = (1, 2, 4, 8, 16)
 
 
-@dataclass(frozen=True, slots=True)
-class TpOption:
+class TpOption(Struct, frozen=True):
     """One tensor-parallel degree.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.structure import Structure, needed, number
 
@@ -10,8 +10,7 @@ from diagnostics.capacity.structure import Structure, needed, number
 _QKV_BIAS = ("qwen2", "qwen2_moe")
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterCount:
+class ParameterCount(Struct, frozen=True):
     """Parameters by where they sit.
 
     Attributes:

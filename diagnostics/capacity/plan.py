@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from diagnostics.capacity.choice import GpuChoice, Need, rank_gpus
 from diagnostics.capacity.cost import TokenRates, cost_views, usd_per_million

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from diagnostics.capacity.checks import CapacityError
 from diagnostics.capacity.parallelism import check_tp, largest_tp, tp_obstacles
@@ -21,8 +22,7 @@ DEFAULT_MAX_SEQUENCES = 256
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Notes:
+class Notes(Struct):
     """Assumptions and problems, gathered while the plan is made."""
 
     assumptions: list[str] = field(default_factory=list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, not_negative, positive, share, whole
 from diagnostics.capacity.choice import GpuChoice
@@ -16,8 +16,7 @@ from diagnostics.capacity.roofline import StepFloor
 from diagnostics.capacity.sizing import EngineSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRequest:
+class PlanRequest(Struct, frozen=True, kw_only=True):
     """The facts a plan starts from; None is "not known", and the plan says what it took instead.
 
     Attributes:
@@ -80,8 +79,7 @@ class PlanRequest:
             share("cached share of prompt tokens", self.cached_prompt_share)
 
 
-@dataclass(frozen=True, slots=True)
-class Concurrency:
+class Concurrency(Struct, frozen=True):
     """Sequences that one replica holds, by three readings; None where a length is not known.
 
     Attributes:
@@ -95,8 +93,7 @@ class Concurrency:
     safe: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(Struct, frozen=True):
     """How fast the deployment can be at most.
 
     Attributes:
@@ -122,8 +119,7 @@ class Speed:
     efficiency: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class PlanCost:
+class PlanCost(Struct, frozen=True):
     """What tokens cost; US dollars.
 
     Attributes:
@@ -139,8 +135,7 @@ class PlanCost:
     measured_output: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Capacity and cost of one deployment.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, not_negative, positive, positive_share, share, whole
 
@@ -166,8 +167,7 @@ def high_total_length(totals: Sequence[int], percentile: float = 0.95) -> int:
     return sorted(totals)[max(1, math.ceil(positive_share("percentile", percentile) * len(totals))) - 1]
 
 
-@dataclass(frozen=True, slots=True)
-class SlotReservation:
+class SlotReservation(Struct, frozen=True):
     """What a contiguous allocator sets aside.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, whole
 
@@ -22,8 +23,7 @@ _KV_BYTES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
+class Precision(Struct, frozen=True):
     """The stored format of the weights.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import UnknownFigureError, not_negative, positive, positive_share, whole
 from diagnostics.capacity.hardware import Gpu
@@ -15,8 +16,7 @@ from diagnostics.capacity.precision import Precision
 USUAL_EFFICIENCY = (0.6, 0.85)
 
 
-@dataclass(frozen=True, slots=True)
-class StepFloor:
+class StepFloor(Struct, frozen=True):
     """The least time one decode step can take.
 
     Attributes:

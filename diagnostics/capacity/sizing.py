@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, UnknownFigureError, positive, positive_share, whole
 from diagnostics.capacity.communication import tensor_parallel_traffic
@@ -25,8 +25,7 @@ from diagnostics.capacity.precision import Precision, kv_value_bytes
 from diagnostics.capacity.roofline import StepFloor, compute_rate, decode_floor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSettings:
+class EngineSettings(Struct, frozen=True, kw_only=True):
     """How the engine is set; every figure is explicit here, whoever fills it in says what was assumed.
 
     Attributes:
@@ -53,8 +52,7 @@ class EngineSettings:
         whole("running sequences at most", self.max_sequences)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMemory:
+class GroupMemory(Struct, frozen=True):
     """The memory of one group of GPUs that hold a model together.
 
     Attributes:
@@ -68,8 +66,7 @@ class GroupMemory:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepEstimate:
+class StepEstimate(Struct, frozen=True):
     """The least time of one decode step of a group.
 
     Attributes:

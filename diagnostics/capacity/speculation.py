@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError, not_negative, share, whole
 
@@ -12,8 +13,7 @@ _SAME = 1e-9
 _LONGEST_DRAFT = 64
 
 
-@dataclass(frozen=True, slots=True)
-class BestLength:
+class BestLength(Struct, frozen=True):
     """The draft length that pays most.
 
     Attributes:

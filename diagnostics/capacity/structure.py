@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError
 
@@ -16,8 +17,7 @@ _UNGATED = ("gpt2", "gpt_bigcode", "gpt_neox", "gptj", "opt", "bloom", "falcon",
 _STATELESS_WORDS = ("linear", "mamba", "conv", "recurrent", "ssm", "lightning", "mlp")
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertStructure:
+class ExpertStructure(Struct, frozen=True):
     """Routed experts as the configuration gives them.
 
     Attributes:
@@ -35,8 +35,7 @@ class ExpertStructure:
     layers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """What a configuration says, under one set of names; units as in ``ModelShape``."""
 
     fields: Fields

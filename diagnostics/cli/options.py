@@ -128,7 +128,9 @@ def main_parser() -> Parser:
     compare = parser.add_argument_group("comparison")
     compare.add_argument("--after", metavar="T", help="did the change at this time help?")
     compare.add_argument(
-        "--baseline", metavar="FROM..TO|PATH", help="a window, or other inputs, to compare with (run A of an A/B)"
+        "--baseline",
+        metavar="FROM..TO|PATH",
+        help="a window, or other inputs, to compare with (run A of an A/B)",
     )
     facts = parser.add_argument_group("facts that no input carries")
     facts.add_argument("--interval", help="time between dumps that carry no time")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from diagnostics.model.catalog import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """One native metric and the canonical signal it carries.
 
     Attributes:
@@ -31,8 +30,7 @@ class Metric:
     preference: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class InfoMetric:
+class InfoMetric(Struct, frozen=True):
     """A metric whose labels are settings.
 
     ``settings`` maps a label to the setting it means.
@@ -42,8 +40,7 @@ class InfoMetric:
     settings: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """The facts of one serving engine.
 
     Attributes:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 Version = tuple[int, ...]
 
@@ -86,8 +87,7 @@ _SGLANG_CHUNKS: tuple[tuple[Version, tuple[tuple[float, int], ...]], ...] = (
 NEWEST: Version = (99,)
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultValue:
+class DefaultValue(Struct, frozen=True):
     """What an engine uses when an option is not given, and why that is known."""
 
     value: str

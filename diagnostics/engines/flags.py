@@ -23,8 +23,9 @@ A remedy may only name a flag that :func:`flag_for` gives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from diagnostics.engines.defaults import NEWEST, DefaultValue, Version, default_of, parse_version
 
@@ -181,8 +182,7 @@ _WITH_V0 = {
 _V0_ENDED: Version = (0, 11)
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """One flag, what it is for, and the first and last release that have it."""
 
     engine: str

@@ -5,7 +5,7 @@ The order answers one question: if two are true, which change would make the oth
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from diagnostics.model.findings import Finding, Role, Severity
 

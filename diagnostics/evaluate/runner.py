@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from diagnostics.engines import registry as engines
 from diagnostics.evaluate.confidence import confidence
@@ -15,8 +16,7 @@ from diagnostics.model.report import NotEvaluated, Reason
 from diagnostics.model.samples import Resolution
 
 
-@dataclass(slots=True)
-class Results:
+class Results(Struct):
     """What all rules answered."""
 
     findings: list[Finding] = field(default_factory=list)

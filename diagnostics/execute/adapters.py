@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import defaults
 from diagnostics.execute.facts import Facts
@@ -33,8 +32,7 @@ FROM streaks WHERE is_held GROUP BY e, streak ORDER BY stop - start
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """The longest stretch of one replica: Unix seconds, mean of requests held back, p90 of KV usage, scrapes."""
 
     start: float

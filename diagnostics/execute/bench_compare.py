@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -28,8 +28,7 @@ SETTINGS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One figure on both sides at one load.
 
     ``worse`` is the loss as a ratio (0.2: a fifth worse), ``beyond_noise`` whether intervals or repeats prove it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.cost import usd_per_million
 from diagnostics.execute import bench, bench_knee, words
@@ -14,8 +14,7 @@ from diagnostics.model.report import Reason
 from diagnostics.model.samples import Provenance, Resolution
 
 
-@dataclass(frozen=True, slots=True)
-class Bill:
+class Bill(Struct, frozen=True):
     """Price an hour of all GPUs of a run, where it comes from, and the level with the most output."""
 
     run: BenchRun

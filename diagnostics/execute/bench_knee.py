@@ -7,9 +7,9 @@ is no rate: the knee is where doubling the open requests no longer adds a tenth 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -32,8 +32,7 @@ WAIT_SHARE = 0.25
 MIN_SINGLE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """One load of a sweep; repeats are one level at their median.
 
     ``load`` is requests per second or open requests, ``rate`` output per second.
@@ -54,8 +53,7 @@ class Level:
         return float(np.median(found)) if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Knee:
+class Knee(Struct, frozen=True):
     """The last load that keeps up and the first that does not.
 
     ``good`` is None where the lightest load tried is past the knee already. ``agreement`` is the share of resamples of the

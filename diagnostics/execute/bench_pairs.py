@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_compare
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -20,8 +21,7 @@ SIXTEEN_BIT = ("bf16", "fp16", "bfloat16", "float16", "16-bit", "none", "unquant
 _MOST_RUNS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """One load that both sides have: size of the batch asked for, and output of B by A."""
 
     load: float
@@ -31,8 +31,7 @@ class Point:
     repeated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two runs, ``a`` without and ``b`` with the setting, over the loads they share, lightest first."""
 
     a: BenchRun

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -25,8 +25,7 @@ _TYPED = ("console", "table")
 _FIXED = re.compile(r"^fixed (\d+)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
+class Length(Struct, frozen=True):
     """A length that does not vary: its tokens, its variation, and how that is known."""
 
     tokens: float
@@ -83,8 +82,7 @@ def follows_answers(step: BenchStep) -> bool:
     return bool(np.mean(gaps <= FOLLOWS_SECONDS) >= FOLLOWS_SHARE and chance <= CHANCE_SHARE)
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """First tokens of the requests that started before any answer ended, against later ones of equal haste.
 
     ``ratio`` is the fastest of the first by the median of the later ones.

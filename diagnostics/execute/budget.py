@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError
 from diagnostics.capacity.hardware import GIB, Gpu
@@ -26,8 +26,7 @@ USUAL_SHARE = 0.9
 _OFFLOADS = ("cpu_offload_gb", "offload_folder", "kt_method", "enable_hierarchical_cache_weights")
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """Memory of one GPU of a replica, GiB; None for what is not known.
 
     Attributes:

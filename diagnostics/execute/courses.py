@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute.facts import Facts, Mask
 from diagnostics.execute.sql import Array
@@ -48,8 +47,7 @@ FROM points WHERE signal = $signal AND part = 'value' AND value >= 0 GROUP BY e,
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """The scrapes of one replica in time order; counters as growth since the scrape before, NaN where absent.
 
     ``waiting`` leaves out requests that are held back for another reason than capacity; ``before`` is what
@@ -90,8 +88,7 @@ class Course:
         return (held / tokens if tokens else float("nan")), tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
+class Stall(Struct, frozen=True):
     """The longest time without progress of one replica: Unix seconds, requests running, scrapes."""
 
     start: float

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.capacity.checks import CapacityError
 from diagnostics.capacity.hardware import Gpu, match_gpus
@@ -49,8 +50,7 @@ _SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![A-Za-z0-
 _SHARED_BY_EXPERTS = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """The format that weights are asked to have.
 
     Attributes:

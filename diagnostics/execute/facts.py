@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from diagnostics.execute.sql import Answers, Array
@@ -24,8 +24,7 @@ Mask = NDArray[np.bool_]
 RISE_EDGE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """Facts that no input carries, as the user gave them.
 
     ``slo`` maps a name like ``ttft_p99`` to seconds.
@@ -36,8 +35,7 @@ class Options:
     gpu_hourly: float | None = None
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(Struct):
     """One deployment as rules see it.
 
     Every column has the shape (replicas,), in the order of ``entities``; an absent number is NaN.

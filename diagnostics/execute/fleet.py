@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.sql import Array
@@ -17,8 +16,7 @@ MAX_DOWN = 0.02
 QUEUES, HAS_ROOM = 3.0, 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Struct, frozen=True):
     """One measure over the replicas compared.
 
     Attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import fleet
 from diagnostics.execute.facts import Facts
@@ -21,8 +20,7 @@ MIN_REQUESTS = 20.0
 SAME_BATCH = 1.25
 
 
-@dataclass(frozen=True, slots=True)
-class Slow:
+class Slow(Struct, frozen=True):
     """The slowest of several replicas: seconds a token of it, of its peers (median), and their ratio."""
 
     replica: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from diagnostics.execute.facts import Facts
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -21,8 +22,7 @@ class Support(StrEnum):
     SOURCE = "from the engine's source only"
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """Signals of which at least one must be there, at this resolution or a better one."""
 
     any_of: tuple[str, ...]
@@ -30,8 +30,7 @@ class Need:
     how_to_get: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What a rule says of some replicas; the runner adds what is the same for every finding.
 
     Attributes:
@@ -65,20 +64,17 @@ class Draft:
     confidence_cap: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Fired:
+class Fired(Struct, frozen=True):
     """The rule found something."""
 
     drafts: tuple[Draft, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """The rule looked and found nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(Struct, frozen=True):
     """The rule could not tell, for this reason."""
 
     reason: Reason
@@ -89,8 +85,7 @@ class Unanswered:
 Outcome = Fired | Passed | Unanswered
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One piece of knowledge.
 
     Attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.sql import Array
@@ -18,8 +17,7 @@ MIN_LINES = 3.0
 LOOKUP_METHODS = frozenset({"ngram", "ngram_gpu", "prompt_lookup", "suffix", "[ngram]"})
 
 
-@dataclass(frozen=True, slots=True)
-class Speculation:
+class Speculation(Struct, frozen=True):
     """One column a number, NaN where unknown.
 
     Attributes:

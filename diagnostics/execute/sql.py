@@ -5,10 +5,9 @@ Answers come as one array a statistic, one place an entity; absent is NaN, never
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import duckdb
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from diagnostics.model.report import Regime
@@ -69,8 +68,7 @@ def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes], epi
     )
 
 
-@dataclass(slots=True)
-class Answers:
+class Answers(Struct):
     """Statistics of all entities, computed once and looked up by request."""
 
     db: duckdb.DuckDBPyConnection

@@ -8,14 +8,14 @@ remark), ``command`` (from a command line beside the result) or ``asked`` (given
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class BenchStat:
+class BenchStat(Struct, frozen=True):
     """One statistic of one metric.
 
     Attributes:
@@ -36,8 +36,7 @@ class BenchStat:
     n: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BenchRequest:
+class BenchRequest(Struct, frozen=True):
     """One answer of a step. Prompts and outputs are never kept."""
 
     request_no: int
@@ -58,8 +57,7 @@ class BenchRequest:
     replica: str | None = None
 
 
-@dataclass(slots=True)
-class BenchStep:
+class BenchStep(Struct):
     """One load level of a run: a rate, a concurrency, a batch size, or a single-stream test.
 
     Filled by a reader, then left alone. ``load_mode`` is one of open, open-capped, closed, burst, ramp,
@@ -135,8 +133,7 @@ class BenchStep:
         return None
 
 
-@dataclass(slots=True)
-class BenchRun:
+class BenchRun(Struct):
     """One deployment under one workload definition, and the load levels tried on it.
 
     Filled by a reader, then left alone. ``evidence_kind`` is ``measured``, ``estimate`` (a simulation or a

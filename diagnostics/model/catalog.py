@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Kind(StrEnum):
@@ -15,8 +16,7 @@ class Kind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True)
-class SignalSpec:
+class SignalSpec(Struct, frozen=True):
     """One canonical signal.
 
     Attributes:

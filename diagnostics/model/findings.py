@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct, field
 
 from diagnostics.model.samples import Provenance
 
@@ -30,8 +31,7 @@ class Role(StrEnum):
     ADVICE = "advice"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One number that decided, beside the limit it was held against.
 
     ``value`` and ``threshold`` are in ``unit``; ``comparison`` is one of ``<``, ``<=``, ``=``, ``>=``, ``>``.
@@ -47,8 +47,7 @@ class Evidence:
     provenance: Provenance
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """One change a person can make.
 
     ``when`` orders them: what helps now without a restart, at the next rollout, when planning capacity.
@@ -66,8 +65,7 @@ class Remedy:
     undo: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Impact:
+class Impact(Struct, frozen=True):
     """What it costs now, or what the change would give. ``estimate`` is None rather than a guess."""
 
     statement: str
@@ -76,8 +74,7 @@ class Impact:
     basis: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Whom a finding is about."""
 
     deployment: str
@@ -86,8 +83,7 @@ class Scope:
     run: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """When it held. ``start`` and ``end`` are Unix seconds, None where the carrier has no time.
 
     ``share_of_window`` is the held time divided by the whole time observed, 0 to 1.
@@ -98,23 +94,20 @@ class Window:
     share_of_window: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChartHint:
+class ChartHint(Struct, frozen=True):
     """Which signals prove it and where the limits lie, for whoever draws."""
 
     signals: tuple[str, ...]
     thresholds: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A query to check the finding oneself."""
 
     promql: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One diagnosis: what was seen, why it matters, what to do, what would refute it."""
 
     code: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct, field
 
 from diagnostics.model.findings import Finding
 
@@ -40,16 +41,14 @@ class Reason(StrEnum):
     RULE_ERROR = "rule-error"
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """Who made the report."""
 
     name: str
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReportWindow:
+class ReportWindow(Struct, frozen=True):
     """The time that was looked at, Unix seconds; None where no input has time."""
 
     start: float | None
@@ -58,8 +57,7 @@ class ReportWindow:
     time_basis: str
 
 
-@dataclass(frozen=True, slots=True)
-class InputSummary:
+class InputSummary(Struct, frozen=True):
     """What became of one input."""
 
     source: str
@@ -72,8 +70,7 @@ class InputSummary:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeploymentSummary:
+class DeploymentSummary(Struct, frozen=True):
     """One line a deployment."""
 
     name: str
@@ -85,8 +82,7 @@ class DeploymentSummary:
     since: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What to act on first. ``primary`` is None exactly when ``status`` is not ``findings``."""
 
     status: Status
@@ -97,8 +93,7 @@ class Verdict:
     headline: str
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A stretch of one replica's time under one regime, Unix seconds."""
 
     start: float
@@ -107,16 +102,14 @@ class Segment:
     inferred: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaRegimes:
+class ReplicaRegimes(Struct, frozen=True):
     """The ribbon of one replica."""
 
     replica: str
     segments: tuple[Segment, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TimeToFirstToken:
+class TimeToFirstToken(Struct, frozen=True):
     """Mean seconds by stage (gateway, api_server, queue, prefill) before and during the trouble."""
 
     replica: str
@@ -124,8 +117,7 @@ class TimeToFirstToken:
     during: dict[str, float] | None
 
 
-@dataclass(frozen=True, slots=True)
-class NotEvaluated:
+class NotEvaluated(Struct, frozen=True):
     """A rule that could not be asked, and how to make it so."""
 
     rule: str
@@ -134,8 +126,7 @@ class NotEvaluated:
     how_to_get: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """Everything that is known at the end. Field order is the order of the JSON."""
 
     schema_version: int
@@ -154,8 +145,7 @@ class Report:
     passed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SignalSeries:
+class SignalSeries(Struct, frozen=True):
     """The points of one canonical signal on one replica, for charts. Gaps are NaN values.
 
     Gauges carry their value; counters carry the rate per second over each step.
@@ -168,8 +158,7 @@ class SignalSeries:
     values: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """A report with the series that prove it."""
 
     report: Report

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Stat(StrEnum):
@@ -41,8 +42,7 @@ class Stat(StrEnum):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One number a replica: a statistic of a signal over a window.
 
     ``during`` names the window: ``all``, ``saturated``, ``calm`` or a regime. ``over`` makes a ratio: the increase of

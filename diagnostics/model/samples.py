@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,8 +47,7 @@ class InputKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """One time series under its native name.
 
     Log lines become series too: the name is then ``<engine>:log:<field>``, for example
@@ -64,8 +64,7 @@ class Series:
     le: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One engine setting and where it was learnt.
 
     Attributes:
@@ -83,8 +82,7 @@ class Setting:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class LogEvent:
+class LogEvent(Struct, frozen=True):
     """One notable log line that is not a sample: a start, a preemption, an error, a warning.
 
     Attributes:
@@ -103,8 +101,7 @@ class LogEvent:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Capture:
+class Capture(Struct):
     """Everything that one input holds.
 
     Samples are three parallel arrays: ``series_of`` (index into ``series``), ``times`` (Unix seconds,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.model.findings import Role, Severity
 from diagnostics.model.report import Status
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictCard:
+class VerdictCard(Struct, frozen=True):
     """The first thing to read.
 
     Attributes:
@@ -33,8 +32,7 @@ class VerdictCard:
     collect_next: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RemedyLine:
+class RemedyLine(Struct, frozen=True):
     """One change: the sentence, and the exact setting to copy where there is one."""
 
     text: str
@@ -46,8 +44,7 @@ class RemedyLine:
     undo: str
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRow:
+class EvidenceRow(Struct, frozen=True):
     """One number that decided; every field ready to print."""
 
     signal: str
@@ -59,8 +56,7 @@ class EvidenceRow:
     provenance: str
 
 
-@dataclass(frozen=True, slots=True)
-class FindingCard:
+class FindingCard(Struct, frozen=True):
     """One finding in words; ``key`` is unique in a report and fit for an anchor."""
 
     key: str
@@ -88,16 +84,14 @@ class FindingCard:
     evidence: tuple[EvidenceRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HealthyCard:
+class HealthyCard(Struct, frozen=True):
     """A calm page: one sentence, and how far the limits are. ``headroom`` holds (what, how much)."""
 
     sentence: str
     headroom: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedCard:
+class CheckedCard(Struct, frozen=True):
     """What was looked at and is fine."""
 
     title: str
@@ -105,8 +99,7 @@ class CheckedCard:
     suppressed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UncheckedRow:
+class UncheckedRow(Struct, frozen=True):
     """One rule that could not be asked: why, and how to make it so."""
 
     rule: str
@@ -115,16 +108,14 @@ class UncheckedRow:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class UncheckedCard:
+class UncheckedCard(Struct, frozen=True):
     """What could not be looked at."""
 
     title: str
     rows: tuple[UncheckedRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InputRow:
+class InputRow(Struct, frozen=True):
     """One input: what it is, and what became of it."""
 
     source: str
@@ -136,8 +127,7 @@ class InputRow:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InputsCard:
+class InputsCard(Struct, frozen=True):
     """Everything that was read. ``used`` inputs told something, ``unused`` ones did not."""
 
     title: str

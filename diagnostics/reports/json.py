@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 from diagnostics.model.report import Report
 
@@ -21,8 +22,8 @@ def iso(seconds: float) -> str:
 
 def as_dict(value: Any, name: str = "") -> Any:
     """A report or a part of it in JSON's own types; times become text, numbers that are none become null."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: as_dict(getattr(value, f.name), f.name) for f in fields(value)}
+    if isinstance(value, Struct):
+        return {field: as_dict(getattr(value, field), field) for field in value.__struct_fields__}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):

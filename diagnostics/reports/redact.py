@@ -8,10 +8,12 @@ looks like an address, a path, a user, a key or somebody's text is removed by it
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from diagnostics.model.report import Diagnosis, Report
 from diagnostics.reports.escape import terminal
@@ -131,8 +133,8 @@ def _model(name: str, names: Names) -> None:
 def _walk(value: T, names: Names) -> T:
     """A copy in which every text is scrubbed, whatever holds it."""
     walked: Any = value
-    if is_dataclass(value) and not isinstance(value, type):
-        own = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Struct):
+        own = {field: getattr(value, field) for field in value.__struct_fields__}
         changed = {k: v if k in _OWN_WORDS else _walk(v, names) for k, v in own.items()}
         walked = replace(value, **changed)
     elif isinstance(value, Enum):

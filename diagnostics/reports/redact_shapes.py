@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from diagnostics.model.catalog import SIGNALS
 from diagnostics.model.report import Regime
@@ -65,8 +66,7 @@ VOCABULARY = frozenset(
 _NEUTRAL = re.compile(r"(?:replica|deployment|model|input|run|host|path|user|address)-\d+")
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """Neutral names, numbered by kind; the same text gets the same name everywhere."""
 
     given: dict[str, str] = field(default_factory=dict)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import ClassVar, Literal
+
+from msgspec import Struct
 
 from diagnostics.model.findings import Severity
 from diagnostics.model.report import Regime, Status
@@ -14,8 +15,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Ne
 MONO = "ui-monospace, 'SF Mono', SFMono-Regular, Menlo, Consolas, 'Liberation Mono', monospace"
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
+class Theme(Struct, frozen=True):
     """One set of colours. A colour of ``LIGHT`` has exactly one counterpart in ``DARK``.
 
     Attributes:
@@ -107,13 +107,12 @@ REGIME_HATCH: dict[Regime, str] = {Regime.QUEUEING: "/", Regime.UNDECIDED: "."}
 
 def counterparts() -> dict[str, str]:
     """The dark colour of every light one: a figure that was drawn for the day is recoloured for the night."""
-    names = [f.name for f in fields(Theme) if f.name != "name"]
+    names = [field for field in Theme.__struct_fields__ if field != "name"]
     found = {str(getattr(Theme.LIGHT, n)): str(getattr(Theme.DARK, n)) for n in names}
     return found | dict(REGIME_COLOURS.values())
 
 
-@dataclass(frozen=True, slots=True)
-class SeverityStyle:
+class SeverityStyle(Struct, frozen=True):
     """How loud a severity looks: filled, outlined or plain; never in a regime's colour."""
 
     badge: Literal["filled", "outlined", "plain"]

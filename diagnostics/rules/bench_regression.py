@@ -6,7 +6,7 @@ the same load is worse by more than repeats or the requests themselves scatter; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_compare, words
 from diagnostics.execute.bench_compare import Change
@@ -25,8 +25,7 @@ _NAMES = {"output_tps": "output tokens per second", "ttft": "time to first token
           "e2e": "whole request"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """One figure that got worse, with the runs and the level it was seen at."""
 
     before: BenchRun

@@ -7,9 +7,9 @@ failed are missing from every latency. Not said of offline batches and single st
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench, words
 from diagnostics.execute.facts import Facts
@@ -37,8 +37,7 @@ MIN_OPENING = 5
 WEAK_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
+class Flaw(Struct, frozen=True):
     """One reason to distrust a level."""
 
     kind: str

@@ -6,9 +6,8 @@ the figures measured are the client's. Not this while the engine queues, nor at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import courses, words
 from diagnostics.execute.facts import Facts
@@ -33,8 +32,7 @@ RECORD = 1.5
 MIN_RECORD_SCRAPES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Plateau:
+class Plateau(Struct, frozen=True):
     """The number, the share of busy scrapes at it, tokens a second there and above it."""
 
     top: float

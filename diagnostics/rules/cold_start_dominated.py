@@ -7,7 +7,7 @@ shows is only a remark.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.execute import deployment, words
 from diagnostics.execute.facts import Facts
@@ -42,8 +42,7 @@ _HELP = {
 }
 
 
-@dataclass(slots=True)
-class Start:
+class Start(Struct):
     """One start of one process: seconds by stage, and when it began and was ready."""
 
     stages: dict[str, float]

@@ -7,9 +7,8 @@ or where there is no jump.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import flags
 from diagnostics.execute import courses, words
@@ -32,8 +31,7 @@ ABOVE_SHARE = 0.05
 CEILING_NAMES = ("max_cudagraph_capture_size", "cuda_graph_max_bs", "cuda_graph_max_bs_decode")
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     """One replica around its ceiling: sequences, seconds a token on both sides, share of time above."""
 
     ceiling: float

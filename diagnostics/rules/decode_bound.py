@@ -7,9 +7,8 @@ target. Needs a reference: an SLO for the time a token, or the replica's own tim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import flags
 from diagnostics.execute import courses, fleet, peers, words
@@ -37,8 +36,7 @@ NEAR = 0.5
 _SIGNALS = {"itl": "itl", "tpot": "tpot"}
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(Struct, frozen=True):
     """A replica that decodes too slowly: seconds a token, the reference, and what the reference is."""
 
     replica: int

@@ -7,9 +7,8 @@ work without speculation beside it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import flags
 from diagnostics.execute import bench, bench_ab, peers, speculation, words
@@ -37,8 +36,7 @@ NEEDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """Tokens a round, time a token by that without speculation, share of a step spent drafting."""
 
     length: float

@@ -7,9 +7,8 @@ this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import courses, words
 from diagnostics.execute.facts import Facts
@@ -28,8 +27,7 @@ HEAT_BITS, BRAKE_BITS, POWER_BIT = 32 | 64, 8 | 128, 4
 HARDWARE_XIDS = frozenset({48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120})
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """One GPU that is held down: replica, GPU, why, the number that says so, its unit and limit."""
 
     replica: int

@@ -7,9 +7,8 @@ the engine alone proves nothing: the CPU at its limit, or a GPU that idles betwe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import flags
 from diagnostics.execute import words
@@ -34,8 +33,7 @@ MIN_REQUESTS = 20.0
 MAX_WAITING = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """What is known of the host's share; one place a replica, NaN where absent."""
 
     gap: Array

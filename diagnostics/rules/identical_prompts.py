@@ -7,9 +7,8 @@ this where the benchmark shares prefixes on purpose, or caching is off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_shape, words
 from diagnostics.execute.facts import Facts
@@ -32,8 +31,7 @@ MIN_QUERIES = 10_000.0
 _SHARED_ON_PURPOSE = ("shared-prefix", "shared_prefix", "prefix_repetition", "gsp", "mooncake", "multi")
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     """One sign of repetition: its evidence, a sentence, and how sure it can be."""
 
     evidence: Evidence

@@ -7,9 +7,8 @@ pool has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import budget, deployment, remedies, words
 from diagnostics.execute.facts import Facts
@@ -39,8 +38,7 @@ _HOW = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Struct, frozen=True):
     """How much the pool of replica i holds, beside the least that is not thin; ``value`` in ``unit``."""
 
     i: int

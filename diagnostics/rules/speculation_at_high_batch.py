@@ -7,9 +7,8 @@ at the same batch; from the size of the steps alone it is a remark.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import flags
 from diagnostics.execute import bench, bench_ab, peers, speculation, words
@@ -36,8 +35,7 @@ NEEDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Requests running, positions a step, and tokens a second by those of a replica without speculation."""
 
     running: float

@@ -7,9 +7,8 @@ waiting, nor where a full cache or a missing adapter keeps requests out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.execute import courses, words
 from diagnostics.execute.facts import Facts
@@ -33,8 +32,7 @@ EMPTY_SHARE = 0.2
 WAITING_SHARE = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Waves:
+class Waves(Struct, frozen=True):
     """Refills, top of running, share of time with empty seats beside a queue, that queue, idle seats."""
 
     count: int

@@ -8,7 +8,7 @@ that degree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.capacity.model import ModelShape
 from diagnostics.capacity.parallelism import COMMON_DEGREES, kv_replication, tp_obstacles
@@ -24,8 +24,7 @@ from diagnostics.model.samples import LogEvent, Provenance, Resolution
 REMAINDER = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A degree that does not divide, where it was found, and the size that it leaves a rest of."""
 
     hit: tuple[int, ...]

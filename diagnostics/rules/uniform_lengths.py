@@ -6,7 +6,7 @@ nothing of that happens. Not this where either length varies; a length that only
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.execute import bench, bench_shape, words
 from diagnostics.execute.bench_shape import NEARLY_CONSTANT, Length
@@ -23,8 +23,7 @@ SWEEP_LEVELS = 3
 _LOG_LINE = "start-up line"
 
 
-@dataclass(frozen=True, slots=True)
-class Flat:
+class Flat(Struct, frozen=True):
     """A run, a level of it, and both constant lengths."""
 
     run: BenchRun

@@ -6,10 +6,10 @@ The richest carrier that has a signal answers it; poorer ones fill gaps. Old and
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import duckdb
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.engines import registry
 from diagnostics.model.catalog import Kind
@@ -23,8 +23,7 @@ MIN_RANGE_SAMPLES = 4
 _CARRIERS = (InputKind.OPENMETRICS, InputKind.EXPOSITION, InputKind.PROMETHEUS, InputKind.LOG)
 
 
-@dataclass(slots=True)
-class _Row:
+class _Row(Struct):
     series_id: int
     entity: int
     signal: str

@@ -5,9 +5,8 @@ Statistics over a whole window dilute a few bad minutes of an hour; an episode n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import duckdb
+from msgspec import Struct
 
 from diagnostics.signals.quantiles import histogram_quantile
 
@@ -18,8 +17,7 @@ JOIN_SECONDS = 90.0
 MIN_SECONDS = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
+class Episode(Struct, frozen=True):
     """One stretch of one entity, Unix seconds."""
 
     entity: int

@@ -8,10 +8,10 @@ Digits elsewhere in a name never decide.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from diagnostics.engines import registry
@@ -36,8 +36,7 @@ Array = NDArray[np.float64]
 Seats = dict[tuple[int, str, str | None], int]
 
 
-@dataclass(slots=True)
-class Replica:
+class Replica(Struct):
     """One server process as far as the carriers tell.
 
     Attributes:
@@ -58,8 +57,7 @@ class Replica:
     has_engine_series: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(Struct, frozen=True):
     """What is diagnosed: one scheduler, that is a replica, or one data-parallel rank of it."""
 
     number: int
@@ -76,8 +74,7 @@ class Entity:
         return self.replica if self.rank is None else f"{self.replica} rank {self.rank}"
 
 
-@dataclass(slots=True)
-class Local:
+class Local(Struct):
     """One replica as one capture sees it."""
 
     capture: int
@@ -87,8 +84,7 @@ class Local:
     suffix: str = ""
 
 
-@dataclass(slots=True)
-class Identities:
+class Identities(Struct):
     """The outcome: entities, and for each capture the entities of each of its series."""
 
     entities: list[Entity]

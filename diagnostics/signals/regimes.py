@@ -7,10 +7,9 @@ under each constraint, where the classes lie far apart (the margin is given).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import duckdb
 import numpy as np
+from msgspec import Struct, field
 
 from diagnostics.model.report import Regime, Segment
 
@@ -54,8 +53,7 @@ STALE_SCRAPES = 5
 SATURATED = (Regime.CAP, Regime.KV_MEMORY, Regime.PREEMPTING, Regime.TOKEN_BUDGET, Regime.QUEUEING)
 
 
-@dataclass(slots=True)
-class EntityRegimes:
+class EntityRegimes(Struct):
     """The course of one entity.
 
     Attributes:

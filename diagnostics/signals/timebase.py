@@ -6,18 +6,17 @@ as times only when they lie at least a second apart and agree with that order: a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.model.samples import Capture
 
 MIN_FILE_TIME_GAP = 1.0
 
 
-@dataclass(slots=True)
-class Untimed:
+class Untimed(Struct):
     """A dump without times: the capture and when its file was last written (Unix seconds, or None)."""
 
     capture: Capture

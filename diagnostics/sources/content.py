@@ -7,9 +7,10 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from diagnostics.model.errors import InputError
 
@@ -24,8 +25,7 @@ _BINARY_SHARE = 0.02
 _CONTROL = bytes(c for c in range(32) if c not in (9, 10, 12, 13, 27))
 
 
-@dataclass(slots=True)
-class Content:
+class Content(Struct):
     """One input's bytes: a file, or what came in on standard input."""
 
     source: str

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 import requests
+from msgspec import Struct
 from prometheus_api_client.exceptions import PrometheusApiClientException
 from prometheus_api_client.prometheus_connect import PrometheusConnect
 
@@ -35,8 +35,7 @@ _PARALLEL = 4
 _PING = "vector(1)"
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """What is asked for: Unix seconds from and to, and seconds between points."""
 
     start: float

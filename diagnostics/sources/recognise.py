@@ -6,9 +6,10 @@ The order matters: what only one kind can look like is asked first; what is mixe
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
+
+from msgspec import Struct
 
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind
@@ -22,8 +23,7 @@ _MAX_PASTE = 8 * 1024**2
 _LITTER = (".", "~")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """What a reader may have to be told."""
 
     timezone: tzinfo | None = None

@@ -1,9 +1,8 @@
 """The plan as a whole: figures, assumptions, ranking, text."""
 
-from dataclasses import replace
-
 import pytest
 from capacity_models import DEEPSEEK_V3, GPT_OSS_20B, LLAMA_8B, LLAMA_70B, MIXTRAL_8X7B, QWEN25_7B
+from msgspec.structs import replace
 
 from diagnostics.capacity.checks import CapacityError
 from diagnostics.capacity.choice import Need, judge_gpu, rank_gpus

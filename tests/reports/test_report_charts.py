@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from report_makers import SCRAPES, START, STEP, made
 
 from diagnostics.model.report import Diagnosis, ReplicaRegimes, Segment

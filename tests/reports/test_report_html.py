@@ -7,11 +7,11 @@ import hashlib
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from report_makers import made
 
 from diagnostics.model.errors import OptionError

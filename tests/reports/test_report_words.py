@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from dataclasses import fields, replace
 
 import pytest
+from msgspec.structs import replace
 
 from diagnostics.model.findings import Severity, Window
 from diagnostics.model.report import Diagnosis, Regime
@@ -35,7 +35,7 @@ def test_values_are_said_with_their_unit(value: float, unit: str, said: str) -> 
 
 
 def test_each_light_colour_has_one_dark_counterpart() -> None:
-    names = [f.name for f in fields(Theme) if f.name != "name"]
+    names = [field for field in Theme.__struct_fields__ if field != "name"]
     light = [getattr(Theme.LIGHT, n) for n in names] + [pair[0] for pair in REGIME_COLOURS.values()]
     assert len(light) == len(set(light))
     assert set(light) == set(counterparts())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from diagnostics.model.report import Diagnosis, Regime, Report, SignalSeries
@@ -42,8 +42,7 @@ LEGEND: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class Line(Struct, frozen=True, eq=False):
     """One line of a chart: times as milliseconds, gaps as NaN."""
 
     replica: str

@@ -7,10 +7,10 @@ one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from diagnostics.model.report import Diagnosis
 from diagnostics.reports.charts.base import figure, label, short_names, worst_first
@@ -28,8 +28,7 @@ MEASURES: tuple[tuple[str, tuple[str, ...], str, float], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One measure of every replica."""
 
     name: str

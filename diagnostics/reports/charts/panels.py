@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from plotly.subplots import make_subplots
 
 from diagnostics.model.report import Report
@@ -30,16 +30,14 @@ _GAP = 31
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A threshold of a panel and where it was learnt."""
 
     value: float
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """One signal. ``strong`` lines decide, ``context`` lines are thin and grey."""
 
     title: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.command import apply_command, apply_remarks, find_commands, tool_of
@@ -35,8 +36,7 @@ _MAX_FOREIGN_LINES = 15
 _MAX_LINE = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A printed result, the line where it begins, and the text between it and the block before."""
 
     text: str

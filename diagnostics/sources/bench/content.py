@@ -7,10 +7,10 @@ import gzip
 import io
 import json
 import zlib
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 _SNIFFED_LINES = 60
@@ -19,16 +19,14 @@ _MAX_HEADER = 20_000
 _OPENERS = ("{", "[{", "[\n", "[\r", "[ ")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One JSON value of a file and where it stands, for example ``document 3 of 7``."""
 
     place: str
     value: Any
 
 
-@dataclass(slots=True)
-class Content:
+class Content(Struct):
     """A file opened once, for every reader to look at.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import fields
 from typing import Any
 
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -124,10 +123,10 @@ def _load(run: BenchRun, step: BenchStep) -> dict[str, Any]:
 def _kept(owner: BenchRun | BenchStep, kind: str) -> dict[str, Any]:
     """Every field that is set, so that a round trip loses nothing."""
     found: dict[str, Any] = {}
-    for entry in fields(owner):
-        value = getattr(owner, entry.name)
-        if entry.name not in _OMITTED[kind] and value not in (None, (), {}):
-            found[entry.name] = list(value) if isinstance(value, tuple) else value
+    for field in owner.__struct_fields__:
+        value = getattr(owner, field)
+        if field not in _OMITTED[kind] and value not in (None, (), {}):
+            found[field] = list(value) if isinstance(value, tuple) else value
     return found
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.names import variant_of

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import MISSING, fields
 from typing import Any
+
+from msgspec import NODEFAULT
+from msgspec.structs import fields
 
 from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.content import Content
@@ -144,7 +146,7 @@ def _restore(run: BenchRun, step: BenchStep, scenario: dict[str, Any]) -> None:
         for entry in fields(target):
             if entry.name in _NOT_RESTORED:
                 continue
-            default = entry.default if entry.default_factory is MISSING else entry.default_factory()
+            default = entry.default if entry.default_factory is NODEFAULT else entry.default_factory()
             value = values.get(entry.name, default)
             setattr(target, entry.name, tuple(value) if entry.name == "spec_per_position" else value)
 

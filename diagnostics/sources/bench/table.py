@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.columns import (
@@ -49,8 +50,7 @@ _POWER = "avg_power"
 _MAX_EXTRA = 30
 
 
-@dataclass(slots=True)
-class Grid:
+class Grid(Struct):
     """One table: the settings above it, its columns, its rows with their line numbers."""
 
     settings: dict[str, str]

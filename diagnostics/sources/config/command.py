@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from diagnostics.engines.flags import renamed
 from diagnostics.model.samples import Provenance, Setting
@@ -45,8 +46,7 @@ _WORKLOAD = names(
 )
 
 
-@dataclass(slots=True)
-class CommandSettings:
+class CommandSettings(Struct):
     """What a launch command says.
 
     Attributes:
@@ -65,8 +65,7 @@ class CommandSettings:
     engine_version: str | None = None
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """Options gathered so far; later ones replace earlier ones of the same name."""
 
     program: Program

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from diagnostics.model.samples import Provenance, Setting
 from diagnostics.sources.config.command import CommandSettings, read_program, read_words
@@ -26,8 +28,7 @@ _REPLICAS = {
 _KWARGS = ("vllmConfig", "engine_kwargs", "engineArgs", "engine_args")
 
 
-@dataclass(slots=True)
-class Context:
+class Context(Struct):
     """What the mappings around a container say about it."""
 
     kind: str = ""
@@ -40,10 +41,6 @@ class Context:
     group_size: str | None = None
     model: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Its fields, to make a changed copy of."""
-        return asdict(self)
 
 
 def enter(node: dict[str, Any], context: Context) -> Context:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from diagnostics.sources.config.programs import find_program
 from diagnostics.sources.config.shell import OPTION, inner_script, split_commands, take_assignments
@@ -28,8 +29,7 @@ _LINES_BACK, _LINES_AHEAD = 60, 100
 _MOST_COMMANDS, _MOST_LINES = 200, 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command found in a text.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 # One pattern a product family. The order does not matter: letters and digits may not touch a match.
 _FAMILIES: dict[str, str] = {
@@ -95,8 +96,7 @@ _INSTANCES = {
 _INSTANCE = re.compile(r"^(?:([gp]\d[a-z0-9-]*)\.(?:\d*xlarge|metal.*)|([ag]\d-[a-z]+)-\d+g?)$")
 
 
-@dataclass(frozen=True, slots=True)
-class GpuMention:
+class GpuMention(Struct, frozen=True):
     """A GPU named in a text.
 
     Attributes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from diagnostics.model.samples import Provenance, Setting
 from diagnostics.sources.config.command import CommandSettings
@@ -41,8 +43,7 @@ _VISITS = 50_000
 _DEPTH = 50
 
 
-@dataclass(slots=True)
-class ManifestSettings:
+class ManifestSettings(Struct):
     """What a deployment's configuration says.
 
     Attributes:
@@ -116,8 +117,7 @@ def _read_documents(documents: list[Any], where: str) -> ManifestSettings:
     return result
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """Visits mappings from the outside in; what outer ones say holds for the containers inside."""
 
     where: str
@@ -144,7 +144,7 @@ class _Walk:
                 continue
             inner = context
             if depth == 1 and isinstance(member, dict) and not context.kind and _is_service(member):
-                inner = Context(**{**context.as_dict(), "name": str(key)})
+                inner = replace(context, name=str(key))
             self.visit(member, inner, depth + 1)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from diagnostics.sources.config.options import LLAMACPP, LMDEPLOY, SGLANG, TGI, TRTLLM, VLLM, names
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Struct):
     """What a command starts.
 
     Attributes:

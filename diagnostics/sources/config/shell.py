@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 # Text copied from web pages carries typographic quotes and dashes; engines refuse them, people mean these.
 _TYPOGRAPHIC = str.maketrans("\u201c\u201d\u2018\u2019\u00a0", "\"\"'' ")
@@ -30,8 +31,7 @@ OPTION = re.compile(r"^(--?[A-Za-z][\w.-]*)(?:=(.*))?$", re.S)
 _VARIABLE = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}|\$\((\w+)\)|\$(\w+)")
 
 
-@dataclass(slots=True)
-class Words:
+class Words(Struct):
     """One simple command.
 
     Attributes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from diagnostics.model.samples import Capture, LogEvent, Provenance, Series, Setting
 from diagnostics.sources.logs.message import NO_RANK, Body
@@ -46,8 +46,7 @@ Labels = dict[str, str]
 Key = tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """An event whose time and rank are not settled yet."""
 
     kind: str
@@ -58,8 +57,7 @@ class _Draft:
     rank: int
 
 
-@dataclass(slots=True)
-class _Process:
+class _Process(Struct):
     """Where the current start of one replica stands."""
 
     markers: set[str] = field(default_factory=set)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from diagnostics.sources.logs.collector import Collector
 from diagnostics.sources.logs.message import Body, Line
@@ -14,8 +15,7 @@ from diagnostics.sources.logs.times import Clock
 Action = Callable[[re.Match[str], Body, Collector], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """What to do with one kind of line.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from diagnostics.sources.logs.times import Stamp
 
@@ -10,8 +10,7 @@ from diagnostics.sources.logs.times import Stamp
 NO_RANK = -1
 
 
-@dataclass(slots=True)
-class Line:
+class Line(Struct):
     """One log message without what carried it.
 
     Attributes:
@@ -29,8 +28,7 @@ class Line:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """A message without the engine's own head.
 
     Attributes:

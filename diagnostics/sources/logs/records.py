@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from diagnostics.sources.logs.times import Clock, Stamp
 
@@ -35,8 +35,7 @@ _CUT_TEXT = re.compile(r'"(?:log|line|message|msg)": ?"((?:[^"\\]|\\.)*)')
 _DECODER = msgspec.json.Decoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One unwrapped line."""
 
     text: str

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from bench_helpers import VLLM, runs_in, runs_of
+from msgspec.structs import replace
 
 from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.model.errors import InputError
@@ -84,10 +84,10 @@ def test_round_trip_loses_nothing() -> None:
     report = write_llmd_report_v02(run)
     (back,) = runs_in(report, "report.json", expect="llmd-report")
     before, after = run.steps[0], back.steps[0]
-    for name in BenchRun.__dataclass_fields__:
+    for name in BenchRun.__struct_fields__:
         if name not in ("source", "format", "steps", "warnings"):
             assert getattr(back, name) == getattr(run, name), name
-    for name in BenchStep.__dataclass_fields__:
+    for name in BenchStep.__struct_fields__:
         if name not in ("stats", "origins", "requests", "source_path"):
             assert getattr(after, name) == getattr(before, name), name
     for stat in before.stats:
