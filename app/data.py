@@ -9,11 +9,12 @@ import threading
 import time
 import tomllib
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
 import streamlit as st
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from app.settings import Settings, current, origin
@@ -45,11 +46,11 @@ class Source(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """A diagnosis, or the reason why there is none."""
+    """A diagnosis, or the reason why there is none; ``number`` is its own in this process."""
 
     diagnosis: Diagnosis | None
     error: str = ""
-    made_at: float = 0.0
+    number: int = field(default_factory=count(1).__next__)
 
 
 class Named(Struct, frozen=True):
@@ -176,16 +177,16 @@ def run(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> 
             made = diagnose(list(inputs), options, stdin=stdin, charts=True)
         except (InputError, OptionError) as error:
             TELEMETRY.failed(time.perf_counter() - began, unusable=True)
-            return Outcome(None, str(error), time.time())
+            return Outcome(None, str(error))
         except Exception as error:
             TELEMETRY.failed(time.perf_counter() - began, unusable=False)
             _LOG.exception("a diagnosis failed")
             said = (
                 f"The diagnosis failed in this program ({type(error).__name__}); the server's log says where."
             )
-            return Outcome(None, said, time.time())
+            return Outcome(None, said)
         TELEMETRY.diagnosed(time.perf_counter() - began, made.report)
-    return Outcome(made, made_at=time.time())
+    return Outcome(made)
 
 
 def run_given(files: Sequence[Named], pasted: str) -> Outcome:

@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 from msgspec import Struct
 
-from app import charts, data, exports, state, words
+from app import data, exports, state, style, words
 from app.data import REFRESH_SECONDS, Outcome, Source
 from app.state import Selection
 from diagnostics.model.report import Diagnosis, Report
@@ -20,13 +20,14 @@ OWN = "own"
 
 
 class Opened(Struct, frozen=True):
-    """What a page shows: the narrowed diagnosis, and what it was narrowed from."""
+    """What a page shows: the narrowed diagnosis, what it was narrowed from, and the number of its outcome."""
 
     diagnosis: Diagnosis
     whole: Diagnosis
     chosen: Selection
     theme: Theme
     source: Source
+    number: int
 
     @property
     def report(self) -> Report:
@@ -109,7 +110,12 @@ def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, t
         return
     whole = found.diagnosis
     opened = Opened(
-        data.narrowed(whole, chosen.deployment, chosen.replica), whole, chosen, charts.theme(), source
+        data.narrowed(whole, chosen.deployment, chosen.replica),
+        whole,
+        chosen,
+        style.theme(),
+        source,
+        found.number,
     )
     with slot:
         _choose_part(opened)

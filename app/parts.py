@@ -50,12 +50,10 @@ def _card(opened: Opened, finding: Finding, card: FindingCard) -> None:
         st.html(words.finding_head(card))
         picture, text = st.columns([1, 1.06], gap="medium")
         with picture:
-            charts.show(
-                finding_figure(opened.diagnosis, finding, opened.theme),
-                f"proof-{card.key}",
-                opened.chosen,
-                alt=card.saw,
+            proof = charts.drawn(
+                opened, f"proof-{card.key}", lambda: finding_figure(opened.diagnosis, finding, opened.theme)
             )
+            charts.show(opened, proof, card.saw)
             if card.evidence:
                 st.html(words.evidence(card.evidence))
         with text:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import streamlit as st
+
 from diagnostics.reports.theme import MONO, Theme
 
 PAGE_FONT = '"Source Sans", "Source Sans 3", system-ui, sans-serif'
@@ -26,6 +28,11 @@ def config() -> dict[str, Any]:
             f"theme.{theme.name}.borderColor": theme.line,
         }
     return options
+
+
+def theme() -> Theme:
+    """The theme of the viewer's page."""
+    return Theme.DARK if st.context.theme.type == "dark" else Theme.LIGHT
 
 
 def _variables() -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from diagnostics.model.findings import Finding
 
@@ -145,17 +147,19 @@ class Report(Struct, frozen=True):
     passed: tuple[str, ...]
 
 
-class SignalSeries(Struct, frozen=True):
+class SignalSeries(Struct, frozen=True, eq=False):
     """The points of one canonical signal on one replica, for charts. Gaps are NaN values.
 
-    Gauges carry their value; counters carry the rate per second over each step.
+    Gauges carry their value; counters carry the rate per second over each step. ``mean`` is over all that was read,
+    not only over the points that are drawn.
     """
 
     replica: str
     signal: str
     unit: str
-    times: tuple[float, ...]
-    values: tuple[float, ...]
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    mean: float
 
 
 class Diagnosis(Struct, frozen=True):

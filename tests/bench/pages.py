@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "app")]
 
 from browser import Browser  # noqa: E402  the tests' browser
-from support.carriers import label_text, number_text  # noqa: E402
+from support.carriers import number_text  # noqa: E402
 from support.dashboard import dashboard  # noqa: E402
 from support.series import Recording  # noqa: E402
 from support.vllm import add_vllm  # noqa: E402
@@ -44,34 +44,34 @@ _FIRST = """new Promise(done => { const look = () => document.querySelector('.d-
  ? done(performance.now()) : setTimeout(look, 5); look(); })"""
 
 
-def lines(scrapes: int, replicas: int) -> Iterator[str]:
-    """Samples of a fleet in which every tenth replica sits at its cap for an hour, one after the other."""
+def fleet(scrapes: int, replicas: int) -> Iterator[Recording]:
+    """Replica after replica; every tenth one sits at its cap for an hour, one after the other."""
     hour = 3600 // STEP
     for i in range(replicas):
-        recording = Recording(step=STEP)
         running, waiting = [3.0 + (i + k) % 3 for k in range(scrapes)], [0.0] * scrapes
         if i % 10 == 0:
             begin = (i * scrapes // replicas) % max(1, scrapes - hour)
             running[begin : begin + hour] = [64.0] * hour
             waiting[begin : begin + hour] = [30.0 + k % 7 for k in range(hour)]
-        add_vllm(
-            recording, scrapes, instance=f"llm-{i:03d}.serving:8000", running=running, waiting=waiting,
+        yield add_vllm(
+            Recording(step=STEP), scrapes, instance=f"llm-{i:03d}.serving:8000", running=running, waiting=waiting,
             queue_seconds=4.0 if i % 10 == 0 else 0.01, ttft_seconds=4.2 if i % 10 == 0 else 0.1,
         )  # fmt: skip
-        for line in recording.lines:
-            head = f"{line.name}{label_text(line.labels)}"
-            for k, value in enumerate(line.values):
-                yield f"{head} {number_text(float(value or 0))} {recording.time(k):.0f}\n"
 
 
 def write_fleet(folder: Path, scrapes: int, replicas: int) -> int:
-    """The fleet as OpenMetrics; returns the number of samples."""
+    """The fleet as the saved answer of a range query; returns the number of samples."""
     count = 0
-    with gzip.open(folder / "openmetrics.txt.gz", "wt", compresslevel=1) as file:
-        for line in lines(scrapes, replicas):
-            file.write(line)
-            count += 1
-        file.write("# EOF\n")
+    with gzip.open(folder / "prometheus.json.gz", "wt", compresslevel=1) as file:
+        comma = '{"status":"success","data":{"resultType":"matrix","result":['
+        for recording in fleet(scrapes, replicas):
+            for line in recording.lines:
+                values = [[recording.time(k), number_text(float(v or 0))] for k, v in enumerate(line.values)]
+                file.write(
+                    comma + json.dumps({"metric": {"__name__": line.name, **line.labels}, "values": values})
+                )
+                comma, count = ",", count + len(values)
+        file.write("]}}")
     return count
 
 
