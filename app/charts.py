@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import streamlit as st
 from msgspec import Struct
+from plotly.basedatatypes import BaseFigure
 
 from app import state, words
 from app.frame import Opened
@@ -23,9 +24,10 @@ _KEPT, _KEPT_SECONDS = 300, 1800
 
 
 class Drawn(Struct, frozen=True):
-    """A figure that is ready to be shown."""
+    """A figure, and the same ready to be sent."""
 
     figure: Any
+    ready: Any
     key: str
     by: Gesture
 
@@ -42,8 +44,8 @@ def drawn(opened: Opened, key: str, make: Callable[[], Any | None], *, by: Gestu
     zone = st.context.timezone
     chosen = opened.chosen
     choice = (opened.number, chosen.deployment, chosen.replica, chosen.window, opened.theme.name, zone, key)
-    figure = _built(choice, make, by, chosen, zone)
-    return None if figure is None else Drawn(figure, key, by)
+    built = _built(choice, make, by, chosen, zone)
+    return None if built is None else Drawn(*built, key, by)
 
 
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=_KEPT_SECONDS)
@@ -53,7 +55,7 @@ def _built(
     _by: Gesture,
     _chosen: state.Selection,
     _zone: str | None,
-) -> Any | None:
+) -> tuple[Any, Any] | None:
     figure = _make()
     if figure is None:
         return None
@@ -69,7 +71,18 @@ def _built(
         figure.update_xaxes(fixedrange=True)
         figure.update_yaxes(fixedrange=True)
         figure.update_traces(selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}})
-    return figure
+    return figure, _Ready(figure.to_dict())
+
+
+class _Ready(BaseFigure):  # type: ignore[misc]
+    """What Streamlit asks of a figure, made once: its dictionary with the arrays encoded."""
+
+    def __init__(self, dictionary: dict[str, Any]) -> None:
+        self._dictionary = dictionary
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure as Plotly's JSON."""
+        return self._dictionary
 
 
 def show(opened: Opened, made: Drawn | None, alt: str) -> None:
@@ -84,12 +97,12 @@ def show(opened: Opened, made: Drawn | None, alt: str) -> None:
         st.caption("Nothing to draw: the inputs carry no course over time for this.")
         return
     if made.by == "none":
-        st.plotly_chart(made.figure, theme=None, key=made.key, config=_CONFIG, alt=alt)
+        st.plotly_chart(made.ready, theme=None, key=made.key, config=_CONFIG, alt=alt)
         return
     # What was selected belongs to the stretch that was shown.
     key = f"{made.key}-{opened.chosen.start}-{opened.chosen.end}"
     st.plotly_chart(
-        made.figure,
+        made.ready,
         theme=None,
         key=key,
         config=_CONFIG,

@@ -56,6 +56,16 @@ def _warm_up() -> None:
         _LOG.exception("the rules cannot be loaded; the dashboard stays not ready")
         return
     READY.set()
+    _open_first()
+
+
+def _open_first() -> None:
+    """Diagnose what a visitor without a link is shown, unless it lives: that is asked for when somebody looks."""
+    from app import data  # noqa: PLC0415
+
+    first = data.find(None)
+    if first is not None and not first.live:
+        data.outcome(first, since=0.0, select="", start=None, end=None)
 
 
 @asynccontextmanager

@@ -33,11 +33,12 @@ PAGES = {
 _SWITCH = """new Promise((done, fail) => {
  const link = [...document.querySelectorAll('a')].find(a => a.innerText.trim() === LABEL);
  const from = performance.now(), before = location.pathname;
- const drawn = () => location.pathname !== before && document.body.innerText.includes(WANTED)
+ const drawn = () => location.pathname !== before
   && document.querySelector('[data-testid=stApp]').getAttribute('data-test-script-state') === 'notRunning'
+  && document.querySelector('[data-testid=stMain]').textContent.includes(WANTED)
   && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'));
  const look = () => drawn() ? done(performance.now() - from)
-  : performance.now() - from > 60000 ? fail(new Error(LABEL + ' is not drawn')) : setTimeout(look, 5);
+  : performance.now() - from > 60000 ? fail(new Error(LABEL + ' is not drawn')) : setTimeout(look, 20);
  link.click(); look();
 })"""
 _FIRST = """new Promise(done => { const look = () => document.querySelector('.d-verdict h1')

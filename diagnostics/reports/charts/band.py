@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from diagnostics.reports.charts.base import Line
 
-# A band has at most so many stretches: about three pixels each on a wide page.
-STRETCHES = 300
+# A band has at most so many stretches: a few pixels each.
+STRETCHES = 200
 
 
 class Band(Struct, frozen=True, eq=False):

@@ -134,12 +134,10 @@ def _band(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
         "mode": "lines",
         "x": made.times,
         "y": made.middle,
-        "customdata": np.column_stack((made.low, made.high)),
         "name": f"middle of {made.count} others",
         "connectgaps": False,
         "line": {"width": 1, "color": theme.context},
-        "hovertemplate": f"%{{y:{form}}} (%{{customdata[0]:{form}}} to %{{customdata[1]:{form}}})"
-        "<extra>%{fullData.name}</extra>",
+        "hovertemplate": f"%{{y:{form}}}<extra>%{{fullData.name}}</extra>",
     }
 
 
