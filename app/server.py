@@ -16,7 +16,7 @@ import streamlit as st
 from msgspec.structs import replace
 from starlette.middleware import Middleware
 
-from app import style
+from app import style, warm
 from app.routes import READY, ROUTES, internal_error
 from app.security import SecurityHeaders, page_policy
 from app.settings import Settings, configure, is_loopback
@@ -45,13 +45,8 @@ CONFIG: dict[str, Any] = {
 
 def _warm_up() -> None:
     """Load what the first page needs, so that the first visitor does not wait for imports."""
-    import plotly.graph_objects  # noqa: F401, PLC0415  loaded beside the server, not before it listens
-
-    import diagnostics.pipeline  # noqa: F401, PLC0415
-    from diagnostics.evaluate.registry import all_rules  # noqa: PLC0415
-
     try:
-        all_rules()
+        warm.load()
     except Exception:
         _LOG.exception("the rules cannot be loaded; the dashboard stays not ready")
         return

@@ -21,7 +21,7 @@ def dashboard(*inputs: str) -> Iterator[str]:
     """The address of a dashboard on these inputs, or on the sample data, once it is ready."""
     process = subprocess.Popen(
         [sys.executable, "-m", "app", *inputs, "--port", "0"],
-        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        cwd=REPOSITORY, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None
@@ -37,7 +37,9 @@ def dashboard(*inputs: str) -> Iterator[str]:
         process.wait(60)
 
 
-def metric(address: str, name: str) -> float:
-    """The sum of one of the dashboard's own numbers over its labels."""
+def metric(address: str, name: str, label: str = "") -> float:
+    """The sum of one of the dashboard's own numbers, over its labels or over those that hold a word."""
     lines = requests.get(f"{address}/metrics", timeout=60).text.splitlines()
-    return sum(float(x.rpartition(" ")[2]) for x in lines if re.match(rf"{name}(?:\{{| )", x))
+    found = [x for x in lines if x.startswith((name + " ", name + "{")) and label in x]
+    assert found, f"the dashboard does not tell {name}"
+    return sum(float(x.rpartition(" ")[2]) for x in found)
