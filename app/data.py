@@ -239,7 +239,9 @@ def narrowed(diagnosis: Diagnosis, deployment: str | None, replica: str | None) 
         regimes=tuple(r for r in report.regimes if r.replica == replica),
         time_to_first_token=tuple(t for t in report.time_to_first_token if t.replica == replica),
     )
-    return Diagnosis(report, tuple(s for s in diagnosis.series if s.replica == replica))
+    return replace(
+        diagnosis, report=report, series=tuple(s for s in diagnosis.series if s.replica == replica)
+    )
 
 
 def _of_deployment(report: Report, name: str) -> Report:

@@ -101,11 +101,13 @@ _RULES = """
 .d-dot.d-off { background: var(--d-muted); }
 .d-room { display: flex; flex-wrap: wrap; gap: .8rem 2.4rem; } .d-room b { display: block;
  font-size: 1.3rem; font-weight: 600; }
+.d-mark { color: var(--d-muted); font-size: .8rem; margin-top: -.55rem; overflow-wrap: anywhere; }
 .d-chips { display: flex; flex-wrap: wrap; gap: .35rem; }
 .d-chips a { border: 1px solid var(--d-line); border-radius: 4px; padding: .08rem .5rem;
  font-size: .88rem; text-decoration: none;
  color: var(--d-ink); }
 .stApp [data-testid^="stBaseButton-primary"] * { color: var(--d-on-strong); }
+.stApp [data-testid="stCaptionContainer"] * { color: var(--d-muted); }
 [class*="st-key-card-"] { background: var(--d-panel); }
 [class*="st-key-code-"] pre { padding-top: .5rem; padding-bottom: .5rem; }
 @media (max-width: 640px) {

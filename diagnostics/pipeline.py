@@ -172,7 +172,12 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
         for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
     ]
     report = _report(db, inputs, captures, judged)
-    return Diagnosis(report, tuple(signal_series(db, identities.entities)) if charts else ())
+    if not charts:
+        return Diagnosis(report)
+    from diagnostics.execute.capacity import known  # noqa: PLC0415  only for pages
+
+    first = next((j.facts for j in judged if j.facts.deployment == report.deployments[0].name), None)
+    return Diagnosis(report, tuple(signal_series(db, identities.entities)), known(first) if first else ())
 
 
 def _with_times(

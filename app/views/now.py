@@ -15,7 +15,7 @@ def show(opened: Opened) -> None:
     st.html(words.verdict(verdict_card(opened.report)))
     calm = healthy_card(opened.report, opened.diagnosis.series)
     if calm is not None and calm.headroom:
-        st.html(words.healthy(calm))
+        st.html(words.figures(calm.headroom))
     if opened.report.regimes:
         st.html(words.heading("What was binding"))
         charts.show(

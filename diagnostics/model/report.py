@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from diagnostics.model.findings import Finding
+from diagnostics.model.samples import Provenance
 
 SCHEMA_VERSION = 1
 
@@ -162,8 +163,18 @@ class SignalSeries(Struct, frozen=True, eq=False):
     mean: float
 
 
+class Known(Struct, frozen=True):
+    """A fact of the first deployment that capacity and cost are planned from, and where it was learnt."""
+
+    name: str
+    value: str
+    provenance: Provenance
+    where: str
+
+
 class Diagnosis(Struct, frozen=True):
-    """A report with the series that prove it."""
+    """A report with the series that prove it, and what is known of the deployment's size."""
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
+    known: tuple[Known, ...] = field(default=())

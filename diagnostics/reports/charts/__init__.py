@@ -1,6 +1,7 @@
 """Charts of a report as Plotly figures. No page and no server in here: who shows a figure decides how."""
 
 from diagnostics.reports.charts.acceptance import acceptance_figure
+from diagnostics.reports.charts.capacity import memory_figure, roofline_figure
 from diagnostics.reports.charts.fleet import fleet_figures
 from diagnostics.reports.charts.load import load_figure
 from diagnostics.reports.charts.proof import finding_figure
@@ -12,6 +13,8 @@ __all__ = [
     "finding_figure",
     "fleet_figures",
     "load_figure",
+    "memory_figure",
     "ribbon_figure",
+    "roofline_figure",
     "ttft_figure",
 ]
