@@ -23,7 +23,7 @@ def show(opened: Opened) -> None:
     known = {item.name: item for item in opened.whole.known}
     entered = state.planned()
     values = {name: item.value for name, item in known.items()} | entered
-    if set(entered) & {"parameters", "layers", "kv_heads", "head_size"}:
+    if any(field.name in entered for field in cards.fields_in("Model") if field.name != "stored"):
         values.pop("config", None)
     try:
         plan = make_plan(request_of(values))
@@ -71,6 +71,9 @@ def _plan(opened: Opened, plan: Plan, values: dict[str, str]) -> None:
     if priced := cards.costs(plan):
         st.html(words.heading("Cost, US dollars a million tokens"))
         st.html(words.rows(("The same bill, divided by", "USD"), priced))
+    if stages := cards.cold_start(opened.whole.known):
+        st.html(words.heading("Last cold start"))
+        st.html(words.rows(("Stage", "Time"), stages))
     if fitting := cards.choices(plan):
         st.html(words.heading("GPUs that fit, best first"))
         heads = ("GPUs", "Step, at least", "Sequences", "Tokens/s, at most", "USD an hour", "USD a million")
@@ -88,10 +91,6 @@ def _point(plan: Plan, values: dict[str, str]) -> tuple[float, float] | None:
 def _inputs(known: dict[str, Known], entered: dict[str, str]) -> None:
     """Every input with where its value comes from; what is entered is kept in the address."""
     st.html(words.heading("Inputs"))
-    if "config" in known and not entered.keys() & {"parameters", "layers"}:
-        st.caption(
-            "The model's structure is read from its config.json; a value entered here takes its place."
-        )
     for column, group in zip(st.columns(len(GROUPS), gap="medium"), GROUPS, strict=True):
         with column:
             st.html(words.heading(group))
@@ -105,9 +104,8 @@ def _inputs(known: dict[str, Known], entered: dict[str, str]) -> None:
                     placeholder=field.assumed or "not known",
                     on_change=partial(_entered, field.name, key, item.value if item else ""),
                 )
-                st.html(
-                    words.block(words.markup(cards.mark(field, entered.get(field.name, ""), item)), "d-mark")
-                )
+                if said := cards.mark(field, entered.get(field.name, ""), item):
+                    st.html(words.block(words.markup(said), "d-mark"))
     if entered:
         st.button("Back to what was observed", icon=":material/undo:", on_click=_forget)
 

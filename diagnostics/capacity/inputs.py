@@ -44,7 +44,7 @@ FIELDS = (
     Field("hidden", "Model", "hidden size"),
     Field("stored", "Model", "format of the weights", "bf16"),
     Field("gpu", "Hardware", "GPU"),
-    Field("gpus", "Hardware", "GPUs of the deployment"),
+    Field("gpus", "Hardware", "GPUs of the deployment", "replicas x degree"),
     Field("tp", "Hardware", "tensor-parallel degree"),
     Field("hourly", "Hardware", "price of a GPU, USD an hour"),
     Field("utilisation", "Engine", "share of memory it may use", f"{DEFAULT_UTILISATION:g}"),
@@ -62,6 +62,8 @@ FIELDS = (
 )
 SHAPE = ("parameters", "layers", "kv_heads", "head_size")
 """Without config.json, these four describe a model well enough; two more allow limits on the TP degree."""
+STAGE = "stage: "
+"""Begins the name of a known stage of the last start; its value is in seconds."""
 _TITLES = {field.name: field.title for field in FIELDS}
 
 

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from diagnostics.capacity.inputs import STAGE
 from diagnostics.execute import deployment
 from diagnostics.execute.facts import Facts
+from diagnostics.execute.starts import starts
 from diagnostics.model.report import Known
 from diagnostics.model.requests import Stat
 from diagnostics.model.samples import Provenance
@@ -27,7 +29,6 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gpu", ("gpu",)),
     ("gpus", ("gpu_count",)),
 )
-MODEL = "model"
 
 
 def known(facts: Facts) -> tuple[Known, ...]:
@@ -44,12 +45,21 @@ def _said(facts: Facts) -> Iterator[Known]:
 
 
 def _read(facts: Facts) -> Iterator[Known]:
-    if name := deployment.model(facts, 0):
-        yield Known(MODEL, name, Provenance.CONFIGURED, "name of the model")
+    for start in starts(facts)[-1:]:
+        for stage, seconds in start.stages.items():
+            yield Known(STAGE + stage, f"{seconds:g}", Provenance.MEASURED, "start-up log")
     fields = deployment.config_fields(facts, 0)
     if fields is not None:
         yield Known("config", json.dumps(fields), Provenance.CONFIGURED, "config.json")
-    if (size := deployment.parameters(facts, 0)) is not None:
+    shape = deployment.shape(facts, 0)
+    if shape is not None:
+        for field in ("layers", "kv_heads", "heads", "head_size", "hidden"):
+            if (value := getattr(shape, field)) is not None:
+                yield Known(field, str(value), Provenance.CONFIGURED, "config.json")
+        yield Known(
+            "parameters", f"{shape.parameters / 1e9:.3g}", Provenance.INFERRED, "counted from config.json"
+        )
+    elif (size := deployment.parameters(facts, 0)) is not None:
         yield Known("parameters", f"{size / 1e9:g}", Provenance.INFERRED, "the model's name")
     asked = deployment.weights_format(facts, 0)
     stored = deployment.stored(facts, 0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from diagnostics.capacity.choice import GpuChoice
-from diagnostics.capacity.inputs import FIELDS, Field
+from diagnostics.capacity.inputs import FIELDS, STAGE, Field
 from diagnostics.capacity.plan import Plan
 from diagnostics.model.report import Known
 from diagnostics.model.samples import Provenance
@@ -25,7 +27,7 @@ def mark(field: Field, entered: str, known: Known | None) -> str:
         return "entered"
     if known is not None:
         return f"{_HOW[known.provenance]}: {known.where}"
-    return f"assumed: {field.assumed}" if field.assumed else "not known"
+    return f"assumed: {field.assumed}" if field.assumed else ""
 
 
 def figures(plan: Plan) -> tuple[tuple[str, str], ...]:
@@ -40,7 +42,7 @@ def figures(plan: Plan) -> tuple[tuple[str, str], ...]:
         ("fit at mean length", _count(held.mean)),
     ]
     if speed is not None:
-        rows.append((f"shortest step at {speed.batch} together", duration(speed.step_seconds)))
+        rows.append((f"shortest step at {speed.batch} together", f"{number(1000 * speed.step_seconds)} ms"))
         rows.append(("compute-bound from a batch of", _count(speed.crossing_batch)))
         if speed.ceiling is not None:
             reached = "" if speed.efficiency is None else f", {100 * speed.efficiency:.0f} % reached"
@@ -67,6 +69,12 @@ def costs(plan: Plan) -> tuple[tuple[str, str], ...]:
     return tuple((name, money(value)) for name, value in rows)
 
 
+def cold_start(known: Iterable[Known]) -> tuple[tuple[str, str], ...]:
+    """(stage, time) of the last start that a log shows, the longest first."""
+    stages = [(k.name.removeprefix(STAGE), float(k.value)) for k in known if k.name.startswith(STAGE)]
+    return tuple((name, duration(seconds)) for name, seconds in sorted(stages, key=lambda s: -s[1]))
+
+
 def degrees(plan: Plan) -> tuple[tuple[str, str, str], ...]:
     """(degree, whether the model admits it, why or what to know)."""
     return tuple(
@@ -81,13 +89,15 @@ def degrees(plan: Plan) -> tuple[tuple[str, str, str], ...]:
 
 def choices(plan: Plan) -> tuple[tuple[str, ...], ...]:
     """Kinds of GPU that fit, best first: name, step, sequences, tokens/s, price an hour and a million tokens."""
-    return tuple(_choice(c) for c in [c for c in plan.ranked if c.fits][:_ROWS])
+    fitting = [c for c in plan.ranked if c.fits]
+    own = [c for c in fitting[_ROWS:] if c.gpu.name == plan.request.gpu.name]
+    return tuple(_choice(c) for c in [*fitting[:_ROWS], *own])
 
 
 def _choice(choice: GpuChoice) -> tuple[str, ...]:
     return (
         f"{choice.count} x {choice.gpu.name}",
-        "not known" if choice.step is None else duration(choice.step.seconds),
+        "not known" if choice.step is None else f"{number(1000 * choice.step.seconds)} ms",
         _count(choice.concurrency),
         "not known" if choice.ceiling is None else number(choice.ceiling),
         _range(choice.hourly),

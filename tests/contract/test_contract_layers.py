@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "rules": RULES_UP - {"sources", "store"},
     "evaluate": EVALUATE_UP,
     "pipeline": PIPELINE_UP,
-    "reports": MODEL_UP | {"reports", "options"},
+    "reports": MODEL_UP | {"reports", "options", "capacity"},
 }
 
 

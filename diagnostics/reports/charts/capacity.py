@@ -45,7 +45,7 @@ def memory_figure(plan: Plan, theme: Theme) -> Any:
     made.update_yaxes(visible=False)
     made.update_layout(
         showlegend=True, legend=LEGEND | {"y": 0, "yref": "container"},
-        margin={"l": 12, "r": 24, "t": 26, "b": 66}, height=190,
+        margin={"l": 12, "r": 24, "t": 26, "b": 92}, height=220,
     )  # fmt: skip
     return made
 
