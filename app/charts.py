@@ -117,7 +117,9 @@ def _name_the_zone(figure: Any, name: str | None) -> None:
     zone = words.zone_of(name)
     if zone is None:
         return
-    said = datetime.now(zone).tzname() or "UTC"
+    spans = [axis.range for axis in figure.select_xaxes(selector={"type": "date"}) if axis.range]
+    at = state.moment(spans[0][0]) if spans else None
+    said = (datetime.fromtimestamp(at, zone) if at is not None else datetime.now(zone)).tzname() or "UTC"
     said = f"UTC{said}" if said[:1] in "+-" else said
     figure.for_each_xaxis(lambda axis: axis.update(hoverformat=f"%H:%M:%S {said}"), selector={"type": "date"})
     figure.for_each_annotation(lambda note: note.update(text=said), selector={"text": "UTC"})

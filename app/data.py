@@ -137,12 +137,14 @@ def outcome(source: Source, *, since: float, select: str, start: float | None, e
         source: what to diagnose.
         since: seconds to look back, for live sources.
         select: PromQL matchers, for live sources.
-        start: Unix seconds, instead of ``since``, for live sources.
-        end: the same.
+        start: Unix seconds: judge what lies after it only.
+        end: Unix seconds: judge what lies before it only.
     """
     options = current().options
     if not source.live:
-        return _recalled(repr((source.inputs, _stamp(source.inputs))), source.inputs, options)
+        options = replace(options, start=start, end=end)
+        key = repr((source.inputs, _stamp(source.inputs), start, end))
+        return _recalled(key, source.inputs, options)
     options = replace(options, since=since, select=select or options.select, start=start, end=end)
     key = repr((source.inputs, since, options.select, start, end))
     recall = _followed if end is None else _recalled
@@ -189,9 +191,16 @@ def run(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> 
     return Outcome(made)
 
 
-def run_given(files: Sequence[Named], pasted: str) -> Outcome:
-    """Diagnose what a person uploaded or pasted. Files live on disk only while they are read."""
-    options = current().options
+def run_given(files: Sequence[Named], pasted: str, stretch: tuple[float, float] | None = None) -> Outcome:
+    """Diagnose what a person uploaded or pasted. Files live on disk only while they are read.
+
+    Args:
+        files: with their content.
+        pasted: text.
+        stretch: judge this stretch of time only, Unix seconds.
+    """
+    start, end = stretch or (None, None)
+    options = replace(current().options, start=start, end=end)
     with tempfile.TemporaryDirectory(prefix="diagnose-") as folder:
         for number, file in enumerate(files):
             place = Path(folder) / f"{number:03d}"

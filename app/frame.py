@@ -122,11 +122,13 @@ def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, t
         exports.menu(opened.diagnosis)
     st.html(_strip(opened))
     if chosen.window is not None:
-        st.button(
-            "Show all of the time",
-            icon=":material/close:",
-            on_click=lambda: state.choose(start=None, end=None),
-        )
+        with st.container(horizontal=True, vertical_alignment="center", key="stretch"):
+            st.button(
+                "Show all of the time",
+                icon=":material/close:",
+                on_click=lambda: state.choose(start=None, end=None),
+            )
+            st.caption("Everything below is judged on this stretch alone.", width="content")
     if title:
         st.title(title, anchor=False)
     view(opened)
@@ -134,10 +136,10 @@ def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, t
 
 def _outcome(source: Source, chosen: Selection) -> Outcome:
     given = state.given()
-    if source.key == OWN and given is not None:
-        return given.outcome
-    asked = chosen.window if source.live else None
+    asked = chosen.window
     with st.spinner("Reading the data and running the rules"):
+        if source.key == OWN and given is not None:
+            return _own(given, asked)
         return data.outcome(
             source,
             since=state.SINCE[chosen.since],
@@ -145,6 +147,18 @@ def _outcome(source: Source, chosen: Selection) -> Outcome:
             start=asked[0] if asked else None,
             end=asked[1] if asked else None,
         )
+
+
+def _own(given: state.Given, stretch: tuple[float, float] | None) -> Outcome:
+    """The outcome of what this session brought; of a stretch of it the last one is remembered."""
+    if stretch is None:
+        return given.outcome
+    key = (given.outcome.number, stretch)
+    last = st.session_state.get("own_stretch")
+    if last is None or last[0] != key:
+        last = (key, data.run_given(given.files, given.pasted, stretch))
+        st.session_state["own_stretch"] = last
+    return last[1]
 
 
 def _choose_part(opened: Opened) -> None:

@@ -46,6 +46,7 @@ from diagnostics.signals.settings import BUDGET_NAMES, CAP_NAMES, by_entity, con
 from diagnostics.sources.content import Content
 from diagnostics.sources.merge import merge
 from diagnostics.sources.recognise import ReadOptions, files_of, read_content
+from diagnostics.sources.window import cut
 from diagnostics.store.database import open_store
 from diagnostics.store.writer import write_capture
 
@@ -156,6 +157,9 @@ def _zone(name: str | None) -> zoneinfo.ZoneInfo | None:
 def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, charts: bool) -> Diagnosis:
     inputs = [_summary(c) for c in loaded.captures] + loaded.failed
     captures, timed, identities = _with_times(loaded, options.interval)
+    for capture, is_timed in zip(captures, timed, strict=True):
+        if is_timed:
+            cut(capture, options.start, options.end)
     firsts = [_store(db, capture, is_timed) for capture, is_timed in zip(captures, timed, strict=True)]
     build_signals(db, captures, identities, firsts, timed)
     settings = by_entity(captures, identities, _asked(options))
