@@ -1,4 +1,4 @@
-"""Pictures of every page, two widths and two schemes: ``python docs/screenshots.py [NAME ...]``."""
+"""Pictures of every page, three widths and two schemes: ``python docs/screenshots.py [NAME ...]``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ PAGES = {
     "latency": "/latency?source=concurrency-cap",
     "cache": "/cache?source=blind-routing",
     "speculation": "/speculation?source=speculation-misfit",
+    "capacity": "/capacity?source=concurrency-cap&c-parameters=8&c-layers=32&c-kv_heads=8&c-heads=32"
+    "&c-head_size=128&c-hidden=4096&c-gpu=H100+SXM&c-gpus=2&c-hourly=2.5",
     "runbooks": "/runbooks",
     "runbook": "/runbooks/cap-throttled",
     "data": "/data?source=concurrency-cap",
 }
-WIDTHS = {1280: 900, 420: 860}
+WIDTHS = {1280: 900, 1920: 1080, 420: 860}
 MOST_HEIGHT = 2400
 _HEIGHT = (
     "Math.max(...['[data-testid=stMain]', 'body'].map(s => document.querySelector(s)?.scrollHeight ?? 0))"
