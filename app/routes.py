@@ -8,9 +8,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app import runbooks
+from app import incidents, runbooks
+from app.background import BACKGROUND
 from app.security import COMMON, DOCUMENT_POLICY
-from app.telemetry import CONTENT_TYPE, TELEMETRY
+from app.telemetry import TELEMETRY
+from diagnostics.watch.exposition import CONTENT_TYPE
 
 READY = threading.Event()
 _PLAIN_POLICY = "default-src 'none'; frame-ancestors 'none'"
@@ -30,8 +32,9 @@ async def readyz(_: Request) -> Response:
 
 
 async def metrics(_: Request) -> Response:
-    """The dashboard's own numbers."""
-    return Response(TELEMETRY.exposition(ready=READY.is_set()), media_type=CONTENT_TYPE, headers=_NO_STORE)
+    """The dashboard's own numbers, and the watcher's when it runs."""
+    text = TELEMETRY.exposition(ready=READY.is_set()) + BACKGROUND.exposition()
+    return Response(text, media_type=CONTENT_TYPE, headers=_NO_STORE)
 
 
 async def runbook(request: Request) -> Response:
@@ -56,4 +59,5 @@ ROUTES = (
     Route("/readyz", readyz),
     Route("/metrics", metrics),
     Route("/runbooks/{slug}", runbook),
+    *incidents.ROUTES,
 )

@@ -77,12 +77,18 @@ th, td { text-align: left; vertical-align: top; padding: .3rem 1rem .3rem 0;
 """
 
 
-def _document(title: str, body: str) -> str:
+def document(title: str, body: str) -> str:
+    """A small page of this server, in its style.
+
+    Args:
+        title: plain text.
+        body: markup; whoever made it has escaped what is in it.
+    """
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_style()}</style></head><body><main>"
-        '<nav><a href="/">Dashboard</a><a href="/runbooks">All runbooks</a></nav>'
+        '<nav><a href="/">Dashboard</a><a href="/runbooks">All runbooks</a><a href="/incidents">Incidents</a></nav>'
         f"{body}</main></body></html>"
     )
 
@@ -97,7 +103,7 @@ def page(slug: str) -> str | None:
     body = to_html(runbook_of(slug), known=known, level=2).replace('href="#runbook-', 'href="/runbooks/')
     note = f"In a terminal: diagnose explain {slug}" if entry.code else "No rule looks for this fault yet."
     head = f'<h1>{html.escape(slug)}</h1><p class="note">{html.escape(note)}</p>'
-    return _document(f"{slug} · runbook", head + body)
+    return document(f"{slug} · runbook", head + body)
 
 
 def missing_page(slug: str) -> str:
@@ -105,7 +111,7 @@ def missing_page(slug: str) -> str:
     links = "".join(
         f'<li><a href="/runbooks/{html.escape(e.slug)}">{html.escape(e.slug)}</a></li>' for e in index()
     )
-    return _document(
+    return document(
         "No such runbook",
         f"<h1>No such runbook</h1><p>There is no runbook named <code>{html.escape(slug[:80])}</code>.</p>"
         f"<ul>{links}</ul>",

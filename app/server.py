@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from starlette.middleware import Middleware
 
 from app import style, warm
+from app.background import BACKGROUND
 from app.routes import READY, ROUTES, internal_error
 from app.security import SecurityHeaders, page_policy
-from app.settings import Settings, configure, is_loopback
+from app.settings import Settings, configure, current, is_loopback
 from diagnostics.model.errors import OptionError
 
 SCRIPT = Path(__file__).with_name("streamlit_app.py")
@@ -68,8 +69,10 @@ async def _lifespan(_: st.App) -> AsyncIterator[dict[str, Any]]:
     threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
     if address := os.environ.get("_DIAGNOSE_DASHBOARD_ADDRESS"):
         print(f"Dashboard: {address}", flush=True)
+    BACKGROUND.start(current())
     yield {}
     READY.clear()
+    BACKGROUND.stop()
 
 
 def build() -> st.App:

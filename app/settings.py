@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from diagnostics.model.errors import OptionError
 from diagnostics.options import Options
+from diagnostics.watch.options import WatchOptions
 
 ENVIRONMENT = "DIAGNOSE_DASHBOARD"
 _PLAIN_OPTIONS = (
@@ -44,6 +45,7 @@ class Settings(Struct, frozen=True):
         allowed: addresses a page may make the server read, beside those in ``inputs``.
         local: whether the server listens on this machine only.
         samples: folder of the sample data.
+        watch: what to keep diagnosing beside the pages; None for nothing.
     """
 
     inputs: tuple[str, ...] = ()
@@ -51,6 +53,13 @@ class Settings(Struct, frozen=True):
     allowed: tuple[str, ...] = ()
     local: bool = True
     samples: Path = Path("sample_data")
+    watch: WatchOptions | None = None
+
+    @property
+    def metrics_address(self) -> str | None:
+        """The address that received alerts are diagnosed on: the first that was named at the start."""
+        addresses = (a for a in (*self.inputs, *self.allowed) if a.startswith(("http://", "https://")))
+        return next(addresses, None)
 
     @classmethod
     def started_with(

@@ -7,14 +7,13 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from diagnostics.evaluate.registry import all_rules
 from diagnostics.model.report import Report
 from diagnostics.options import TOOL
+from diagnostics.watch.exposition import family
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OUTCOMES = ("healthy", "findings", "insufficient-data", "unusable", "error")
 _BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _STARTED = time.time()
@@ -54,20 +53,20 @@ class Telemetry:
         """Everything in the text format of Prometheus."""
         with self._lock:
             lines = [*self._diagnoses(), *self._durations(), *self._found()]
-        lines += _metric(
+        lines += family(
             "dashboard_ready", "gauge", "1 when the first page can be shown at once.", [("", int(ready))]
         )
-        lines += _metric("dashboard_info", "gauge", "Version.", [(f'{{version="{TOOL.version}"}}', 1)])
-        lines += _metric(
+        lines += family("dashboard_info", "gauge", "Version.", [(f'{{version="{TOOL.version}"}}', 1)])
+        lines += family(
             "process_start_time_seconds", "gauge", "Unix time of the start.", [("", round(_STARTED, 3))], ""
         )
         if (resident := _resident_bytes()) is not None:
-            lines += _metric("process_resident_memory_bytes", "gauge", "Memory in use.", [("", resident)], "")
+            lines += family("process_resident_memory_bytes", "gauge", "Memory in use.", [("", resident)], "")
         return "\n".join(lines) + "\n"
 
     def _diagnoses(self) -> list[str]:
         rows = [(f'{{outcome="{o}"}}', self._outcomes[o]) for o in OUTCOMES]
-        return _metric("dashboard_diagnoses_total", "counter", "Diagnoses run, by outcome.", rows)
+        return family("dashboard_diagnoses_total", "counter", "Diagnoses run, by outcome.", rows)
 
     def _durations(self) -> list[str]:
         name, total = "dashboard_diagnosis_seconds", 0
@@ -76,22 +75,11 @@ class Telemetry:
             total += count
             rows.append((f'_bucket{{le="{limit}"}}', total))
         rows += [("_sum", round(self._seconds, 6)), ("_count", total)]
-        return _metric(name, "histogram", "Time to read inputs and run the rules.", rows)
+        return family(name, "histogram", "Time to read inputs and run the rules.", rows)
 
     def _found(self) -> list[str]:
         rows = [(f'{{rule="{r}",severity="{s}"}}', n) for (r, s), n in sorted(self._findings.items())]
-        return _metric("dashboard_findings_total", "counter", "Findings in these diagnoses.", rows)
-
-
-def _metric(
-    name: str, kind: str, help_: str, rows: Sequence[tuple[str, float]], prefix: str = "diagnose_"
-) -> list[str]:
-    full = prefix + name
-    return [
-        f"# HELP {full} {help_}",
-        f"# TYPE {full} {kind}",
-        *(f"{full}{label} {value}" for label, value in rows),
-    ]
+        return family("dashboard_findings_total", "counter", "Findings in these diagnoses.", rows)
 
 
 def _resident_bytes() -> int | None:

@@ -88,7 +88,9 @@ def finding_head(card: FindingCard) -> str:
 
 def _runbook_link(card: FindingCard) -> str:
     target = card.runbook if card.runbook.startswith(("https://", "http://")) else runbooks.address(card.rule)
-    return f'<a href="{markup(target)}">Runbook</a>' if target else ""
+    own = f'<a href="{markup(target)}">Runbook</a>' if target else ""
+    # Only http addresses come out of a configuration.
+    return own + (f' <a href="{markup(card.team_runbook)}">Your runbook</a>' if card.team_runbook else "")
 
 
 def finding_story(card: FindingCard) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from diagnostics.model.configuration import Configuration
 from diagnostics.model.report import Tool
 
 
@@ -49,6 +50,7 @@ class Options(Struct, frozen=True):
         runbook_base, dashboard_base: where links point.
         baseline: a window ``FROM..TO``, or another input: what to compare with.
         after: Unix seconds of a change whose effect is asked for.
+        configuration: what a team's TOML file adds.
     """
 
     since: float = 1800.0
@@ -70,6 +72,7 @@ class Options(Struct, frozen=True):
     dashboard_base: str | None = None
     baseline: str | None = None
     after: float | None = None
+    configuration: Configuration = field(default_factory=Configuration)
 
 
 TOOL = Tool("llm-serving-diagnostics", "0.1.0")

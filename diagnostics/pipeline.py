@@ -12,6 +12,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from diagnostics.engines import registry
+from diagnostics.evaluate import preferences
 from diagnostics.evaluate.causes import rank
 from diagnostics.evaluate.collect import collect_next
 from diagnostics.evaluate.registry import all_rules
@@ -85,6 +87,7 @@ def diagnose(
         OptionError: an option is wrong.
     """
     options = options or Options()
+    registry.name_signals(options.configuration.names)
     loaded = load(inputs, options, stdin)
     if not loaded.captures:
         first = loaded.failed[0].warnings[0] if loaded.failed else "no input given"
@@ -176,12 +179,14 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
         for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
     ]
     report = _report(db, inputs, captures, judged)
+    answered = {j.facts.deployment: _answered(j) for j in judged}
     if not charts:
-        return Diagnosis(report)
+        return Diagnosis(report, (), answered)
     from diagnostics.execute.capacity import known  # noqa: PLC0415  only for pages
 
     first = next((j.facts for j in judged if j.facts.deployment == report.deployments[0].name), None)
-    return Diagnosis(report, tuple(signal_series(db, identities.entities)), known(first) if first else ())
+    series = tuple(signal_series(db, identities.entities))
+    return Diagnosis(report, series, answered, known(first) if first else ())
 
 
 def _with_times(
@@ -304,13 +309,15 @@ def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:
 def _judge(facts: Facts, options: Options) -> Judged:
     rules = [r for r in all_rules() if not options.only or r.slug in options.only]
     results = run_rules(rules, facts, matchers=options.select, runbook_base=options.runbook_base)
-    for slug in options.ignore:
-        hidden = [f for f in results.findings if f.rule == slug]
-        if hidden:
-            results.suppressed[slug] = len(hidden)
-            results.findings = [f for f in results.findings if f.rule != slug]
+    preferences.apply(results, options.configuration, options.ignore)
     ranked = rank(results.findings)
     return Judged(facts, results, ranked, verdict(facts, ranked))
+
+
+def _answered(judged: Judged) -> tuple[str, ...]:
+    """The rules that could be asked of a deployment."""
+    fired = {f.rule for f in judged.findings}
+    return tuple(sorted(fired | set(judged.results.passed) | set(judged.results.suppressed)))
 
 
 _ORDER = {"findings": 0, "insufficient-data": 1, "healthy": 2}

@@ -40,4 +40,9 @@ class Alert(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The alert's name, which never changes."""
-        return self.called or "LLM" + "".join(w.capitalize() for w in self.rule.split("-"))
+        return self.called or alert_name(self.rule)
+
+
+def alert_name(slug: str) -> str:
+    """What alerts of a rule are called."""
+    return "LLM" + "".join(word.capitalize() for word in slug.split("-"))

@@ -23,6 +23,7 @@ class AlertOptions(Struct, frozen=True):
         engines: engines whose metric names are used.
         select: PromQL matchers that every selector gets, without braces.
         runbook_base, dashboard_base: where links point; without a base, the link is left out.
+        incidents: whether the dashboard receives these alerts from an Alertmanager, and so has a page of each.
         scale: multiplies every window, every ``for`` and the evaluation interval.
         stretch: how many times slower than true the timestamps run: 10 for a recording whose times were stretched
             tenfold. Seconds of work that an engine counts in a second of such time are that much fewer, so limits
@@ -41,6 +42,7 @@ class AlertOptions(Struct, frozen=True):
     select: str = ""
     runbook_base: str | None = None
     dashboard_base: str | None = None
+    incidents: bool = False
     scale: float = 1.0
     stretch: float = 1.0
     cap: float | None = None

@@ -107,6 +107,8 @@ def _alert(alert: Alert, options: AlertOptions) -> dict[str, Any]:
         notes["runbook"] = f"diagnose explain {alert.rule}"
     if options.dashboard_base:
         notes["dashboard_url"] = _link(alert, options.dashboard_base)
+        if options.incidents:
+            notes["incident_url"] = _incident(alert, options.dashboard_base)
     found: dict[str, Any] = {"alert": alert.name, "expr": alert.expr}
     if alert.hold:
         found["for"] = options.time(alert.hold)
@@ -138,3 +140,10 @@ def _link(alert: Alert, base: str) -> str:
         replica = "&replica={{ or $labels.pod $labels.instance | urlquery }}"
     start, end = at.format(f"time() - {number(LINK_SECONDS)}"), at.format("time()")
     return f"{base.rstrip('/')}/?select={select}{replica}&from={start}&to={end}"
+
+
+def _incident(alert: Alert, base: str) -> str:
+    """The page that holds the diagnosis of this alert, found by its labels."""
+    names = ("job", "model_name") if alert.whole_fleet else ("job", "instance")
+    labels = "".join(f"&{name}={{{{ $labels.{name} | urlquery }}}}" for name in names)
+    return f"{base.rstrip('/')}/incidents?alertname={alert.name}&severity={alert.severity.value}{labels}"

@@ -64,6 +64,8 @@ def _add_output(made: Parser) -> None:
     add = made.add_argument
     add("--runbook-base", metavar="URL", help="where runbook_url points")
     add("--dashboard-base", metavar="URL", help="where dashboard_url points")
+    add("--incidents", action="store_true",
+        help="also link the page that the dashboard keeps of each alert it receives from Alertmanager")  # fmt: skip
     add("--scale", type=float, default=1.0, metavar="K", help="multiply every range, for and interval")
     add("--stretch", type=float, default=1.0, metavar="K",
         help="for recordings refilled with times stretched K-fold: divides limits on seconds per second")  # fmt: skip
@@ -101,6 +103,8 @@ def to_options(command: Command) -> AlertOptions:
         value = getattr(command, name)
         if value is not None and not 0 < value < float("inf"):
             raise OptionError(f"--{name.replace('_', '-')} {value:g}: must be above 0")
+    if command.incidents and not command.dashboard_base:
+        raise OptionError("--incidents: give --dashboard-base too, so that the links have somewhere to point")
     select = command.select.strip()
     if select.startswith("{") and select.endswith("}"):
         select = select[1:-1].strip()
@@ -112,6 +116,7 @@ def to_options(command: Command) -> AlertOptions:
         select=select,
         runbook_base=command.runbook_base,
         dashboard_base=command.dashboard_base,
+        incidents=command.incidents,
         scale=command.scale,
         stretch=command.stretch,
         cap=command.cap,

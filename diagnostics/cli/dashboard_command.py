@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnostics.cli.options import Command, main_parser, to_options
+from msgspec.structs import replace
+
+from diagnostics.cli.options import Command, main_parser, parse_with_defaults, to_options
+from diagnostics.cli.watch_command import add_watch_options, to_watch_options
 
 
 def parse(argv: Sequence[str]) -> Command:
@@ -16,7 +19,11 @@ def parse(argv: Sequence[str]) -> Command:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="URL", help="address the page may connect to; repeat"
     )
-    command = parser.parse_args(list(argv[1:]), Command())
+    parser.add_argument(
+        "--watch", action="store_true", help="keep diagnosing the inputs, as diagnose watch does"
+    )
+    add_watch_options(parser)
+    command = parse_with_defaults(parser, argv[1:])
     command.action = run
     return command
 
@@ -26,5 +33,8 @@ def run(command: Command) -> int:
     from app.server import serve  # noqa: PLC0415  Streamlit is only loaded when it is used
     from app.settings import Settings  # noqa: PLC0415
 
-    settings = Settings.started_with(command.inputs, to_options(command), tuple(command.allow))
+    allowed = (*command.configuration.allow, *command.allow)
+    settings = Settings.started_with(command.inputs, to_options(command), allowed)
+    if command.watch:
+        settings = replace(settings, watch=to_watch_options(command))
     return serve(settings, command.host, command.port)

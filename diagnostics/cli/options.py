@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
+from diagnostics.configuration import read_configuration
+from diagnostics.model.configuration import Configuration
 from diagnostics.model.errors import OptionError
 from diagnostics.options import TOOL, Access, Options
 
-SUBCOMMANDS = ("rules", "explain", "plan", "dashboard", "alerts", "backtest")
+SUBCOMMANDS = ("rules", "explain", "plan", "dashboard", "alerts", "backtest", "watch")
 SLO_NAMES = (
     *(
         f"{signal}_{stat}"
@@ -39,6 +41,7 @@ class Command(argparse.Namespace):
     quiet: bool
     verbose: bool
     fail_on: str
+    configuration: Configuration = Configuration()
 
 
 class Parser(argparse.ArgumentParser):
@@ -104,7 +107,7 @@ def main_parser() -> Parser:
     parser = Parser(
         prog="diagnose",
         description="Find out why an LLM server is slow: the cause, the proof, and the exact change.",
-        epilog="Also: diagnose rules | explain CODE-OR-SLUG | plan | alerts | backtest | "
+        epilog="Also: diagnose rules | explain CODE-OR-SLUG | plan | alerts | backtest | watch | "
         "dashboard. Exit status: 0 done, 1 a finding at or above "
         "--fail-on, 2 nothing could be read or an option is wrong, 3 insufficient data.",
     )
@@ -151,6 +154,9 @@ def main_parser() -> Parser:
     access.add_argument("--client-key", metavar="F")
     access.add_argument("--org-id", metavar="ID", help="tenant (X-Scope-OrgID)")
     rules = parser.add_argument_group("rules")
+    rules.add_argument(
+        "--config", metavar="FILE", help="TOML: any option by name, severities, ignores, links, names"
+    )
     rules.add_argument("--rule", action="append", default=[], metavar="SLUG", help="only this one; repeat")
     rules.add_argument(
         "--ignore", action="append", default=[], metavar="SLUG", help="suppress it, counted; repeat"
@@ -186,7 +192,7 @@ def parse(argv: Sequence[str]) -> Command:
         return _subcommand(argv)
     from diagnostics.cli import diagnose_command  # noqa: PLC0415  only what the command needs
 
-    command = main_parser().parse_args(_with_environment(list(argv)), Command())
+    command = parse_with_defaults(main_parser(), argv)
     if not command.inputs:
         raise OptionError(
             "no input given: name an address, a file, a folder, or - for standard input; see diagnose --help"
@@ -203,20 +209,46 @@ def _subcommand(argv: Sequence[str]) -> Command:
     return command
 
 
-_FROM_ENVIRONMENT = (
-    "since", "step", "select", "interval", "timezone", "engine-args", "gpu", "gpu-hourly", "bearer-token-file", "ca-file",
-    "client-cert", "client-key", "org-id", "store", "runbook-base", "dashboard-base", "format", "fail-on",
-)  # fmt: skip
+# What makes no sense to set once for all runs.
+_NOT_STORED = frozenset({"help", "version", "config"})
 
 
-def _with_environment(argv: list[str]) -> list[str]:
-    """Options of the environment, before those of the command line, which win."""
-    found = []
-    for name in _FROM_ENVIRONMENT:
-        value = os.environ.get("DIAGNOSE_" + name.upper().replace("-", "_"))
-        if value:
-            found.append(f"--{name}={value}")
-    return found + argv
+def parse_with_defaults(parser: Parser, argv: Sequence[str]) -> Command:
+    """Parse a command line on top of the environment, and that on top of the configuration file.
+
+    Raises:
+        OptionError: an option, a variable or a key of the file is wrong.
+    """
+    actions = {
+        text.removeprefix("--"): action
+        for action in parser._actions
+        for text in action.option_strings
+        if text.startswith("--") and text.removeprefix("--") not in _NOT_STORED
+    }
+    named = Parser(add_help=False)
+    named.add_argument("--config", default=os.environ.get("DIAGNOSE_CONFIG"))
+    path = named.parse_known_args([a for a in argv if a not in ("-h", "--help")])[0].config
+    configuration = Configuration()
+    if path:
+        from diagnostics.evaluate.registry import all_rules  # noqa: PLC0415  only when a file is given
+
+        configuration = read_configuration(path, actions, [rule.slug for rule in all_rules()])
+    found: list[str] = []
+    for name, value in configuration.options.items():
+        found += _as_arguments(name, value)
+    for name, action in actions.items():
+        said = os.environ.get("DIAGNOSE_" + name.upper().replace("-", "_"))
+        if said:
+            found += [f"--{name}"] if action.nargs == 0 else [f"--{name}={said}"]
+    command = parser.parse_args(found + list(argv), Command())
+    command.configuration = configuration
+    return command
+
+
+def _as_arguments(name: str, value: list[str] | bool) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}"] if value else []
+    return [f"--{name}={v}" for v in value]
 
 
 def to_options(command: Command) -> Options:
@@ -225,6 +257,7 @@ def to_options(command: Command) -> Options:
     Raises:
         OptionError: a value is wrong.
     """
+    configuration = command.configuration
     basic = os.environ.get("DIAGNOSE_BASIC_AUTH", "")
     user, colon, password = basic.partition(":")
     for file in (command.bearer_token_file, command.ca_file, command.client_cert, command.client_key):
@@ -246,7 +279,7 @@ def to_options(command: Command) -> Options:
         engine_args=command.engine_args,
         gpu=command.gpu,
         gpu_hourly=command.gpu_hourly,
-        slo=_targets(command.slo),
+        slo=_targets([*(f"{k}={v}" for k, v in configuration.slo.items()), *command.slo]),
         access=Access(
             headers=_pairs(command.header, "--header"),
             bearer_token_file=command.bearer_token_file,
@@ -263,6 +296,7 @@ def to_options(command: Command) -> Options:
         dashboard_base=command.dashboard_base,
         baseline=command.baseline,
         after=moment(command.after) if command.after else None,
+        configuration=configuration,
     )
 
 

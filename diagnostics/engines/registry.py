@@ -7,6 +7,7 @@ from functools import cache
 
 from diagnostics.engines import dcgm, llamacpp, lmdeploy, process, sglang, tgi, trtllm, vllm
 from diagnostics.engines.base import Engine, InfoMetric, Metric
+from diagnostics.model.catalog import SIGNALS
 
 ENGINES: tuple[Engine, ...] = (
     vllm.ENGINE,
@@ -30,11 +31,35 @@ def engine_named(name: str) -> Engine | None:
     return next((engine for engine in ENGINES if engine.name == name), None)
 
 
+# What a configuration says exporters call a signal; one set a process.
+_named: dict[str, str] = {}
+
+
+def name_signals(names: dict[str, str]) -> None:
+    """Take native names of exporters that no engine file knows.
+
+    Args:
+        names: native name, without histogram suffixes -> canonical signal.
+    """
+    if names != _named:
+        _named.clear()
+        _named.update(names)
+        _lookup.cache_clear()
+
+
+def named_engine() -> Engine:
+    """The names of the configuration, as an engine's metrics."""
+    metrics = tuple(Metric(native, signal, SIGNALS[signal].kind) for native, signal in _named.items())
+    return Engine(
+        name="named", title="named in the configuration", prefixes=(), metrics=metrics, serves=False
+    )
+
+
 @cache
 def _lookup() -> dict[str, list[tuple[Engine, Metric, str]]]:
     """Native sample name -> the metrics it belongs to and the part it is (value, bucket, sum, count)."""
     table: dict[str, list[tuple[Engine, Metric, str]]] = {}
-    for engine in ENGINES:
+    for engine in (*ENGINES, named_engine()):
         for metric in engine.metrics:
             names = {metric.native: "value"}
             if metric.kind == "histogram":

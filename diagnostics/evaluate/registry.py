@@ -38,3 +38,22 @@ def rule_named(name: str) -> Rule | None:
 def runbook_of(slug: str) -> str:
     """The runbook page of a rule, Markdown."""
     return (files("diagnostics") / "runbooks" / f"{slug}.md").read_text("utf-8")
+
+
+def runbooks() -> dict[str, str]:
+    """Every runbook page as a file of a folder, with an index: name -> Markdown. Links between them are relative."""
+    folder = files("diagnostics") / "runbooks"
+    found = {
+        f.name: f.read_text("utf-8")
+        for f in sorted(folder.iterdir(), key=lambda f: f.name)
+        if f.name[-3:] == ".md"
+    }
+    titles = {f"{rule.slug}.md": f"{rule.title} ({rule.code})" for rule in all_rules()}
+    rows = [
+        f"| [{name[:-3]}]({name}) | {titles.get(name, 'No rule looks for this fault yet.')} |"
+        for name in found
+    ]
+    return {
+        "index.md": "\n".join(["# Runbooks", "", "| runbook | says |", "| --- | --- |", *rows, ""]),
+        **found,
+    }

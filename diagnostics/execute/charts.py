@@ -30,7 +30,7 @@ MAX_POINTS, MIN_POINTS, ALL_POINTS = 480, 120, 1_500_000
 _COURSES = """
 CREATE OR REPLACE TEMP TABLE courses AS
 WITH growth AS (
-    SELECT e, signal, t, sum(value) AS value, sum(inc) AS part,
+    SELECT e, signal, t, CASE WHEN isfinite(sum(value)) THEN sum(value) END AS value, sum(inc) AS part,
            t - lag(t) OVER (PARTITION BY e, signal ORDER BY t) AS whole
     FROM points WHERE timed AND part = 'value' AND key = '' AND signal IN (SELECT unnest($plain::VARCHAR[]))
     GROUP BY e, signal, t
@@ -47,8 +47,8 @@ SELECT e, signal, t, CASE WHEN gauge THEN value ELSE part / nullif(whole, 0) END
 FROM (SELECT *, signal IN (SELECT unnest($gauges::VARCHAR[])) AS gauge FROM growth)
 """
 _DRAWN = """
-SELECT e, signal, n, coalesce(arg_min(t, y), min(t)) AS low_t, min(y) AS low,
-       coalesce(arg_max(t, y), min(t)) AS high_t, max(y) AS high
+SELECT e, signal, n, coalesce(arg_min(t, y), min(t)) AS low_t, coalesce(min(y), 'nan') AS low,
+       coalesce(arg_max(t, y), min(t)) AS high_t, coalesce(max(y), 'nan') AS high
 FROM courses GROUP BY e, signal, n, CASE WHEN n <= $most THEN i ELSE i * ($most // 2) // n END
 ORDER BY e, signal, min(t)
 """
@@ -65,8 +65,9 @@ def signal_series(db: duckdb.DuckDBPyConnection, entities: list[Entity]) -> Iter
     wholes = db.execute(_WHOLES).fetchall()
     most = max(MIN_POINTS, min(MAX_POINTS, ALL_POINTS // max(1, len(wholes))))
     found = db.execute(_DRAWN, {"most": most}).fetchnumpy()
-    low, high = (np.ma.filled(np.ma.asarray(found[k], dtype=np.float64), np.nan) for k in ("low", "high"))
-    low_t, high_t = (np.asarray(found[k], dtype=np.float64) for k in ("low_t", "high_t"))
+    low, high, low_t, high_t = (
+        np.asarray(found[k], dtype=np.float64) for k in ("low", "high", "low_t", "high_t")
+    )
     signals = np.asarray(found["signal"])
     changed = (found["e"][1:] != found["e"][:-1]) | (signals[1:] != signals[:-1])
     edges = [0, *(np.flatnonzero(changed) + 1).tolist(), len(signals)]

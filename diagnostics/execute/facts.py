@@ -176,11 +176,11 @@ class Facts(Struct):
             less: the counter that should have followed.
         """
         rows = self.answers.db.execute(
-            "SELECT t, sum(CASE WHEN signal = ? THEN inc ELSE -inc END) AS d FROM points WHERE timed AND e = ?"
+            "SELECT t, coalesce(sum(CASE WHEN signal = ? THEN inc ELSE -inc END), 0) AS d FROM points WHERE timed AND e = ?"
             " AND ((signal = ? AND part IN ('value', 'count')) OR (signal = ? AND part = 'value')) GROUP BY t ORDER BY t",
             [counted, self.entities[i].number, counted, less],
         ).fetchnumpy()
-        ahead = np.cumsum(np.ma.filled(np.ma.asarray(rows["d"], dtype=np.float64), 0.0))
+        ahead = np.cumsum(np.asarray(rows["d"], dtype=np.float64))
         if len(ahead) < 2 or ahead[-1] <= 0:
             return Window(self.observed.start, self.observed.end, None)
         times = np.asarray(rows["t"], dtype=np.float64)

@@ -11,10 +11,9 @@ DEFAULT_WINDOW = "5m"
 
 def _metric(engine: str, signal: str) -> Metric | None:
     facts = registry.engine_named(engine)
-    if facts is None:
-        return None
-    shared = registry.engine_named("process")
-    everything = (*facts.metrics, *(shared.metrics if shared else ()))
+    # Exporters beside the engine, and names that a configuration gives.
+    beside = [e for e in (*registry.ENGINES, registry.named_engine()) if not e.serves]
+    everything = [m for e in ([facts] if facts else []) + beside for m in e.metrics]
     found = [m for m in everything if m.signal == signal and ":log:" not in m.native]
     return min(found, key=lambda m: m.preference, default=None)
 

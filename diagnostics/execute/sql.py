@@ -20,25 +20,34 @@ Array = NDArray[np.float64]
 
 CALM = (Regime.UNSATURATED, Regime.IDLE)
 
-_POINTS = """
+_STATISTICS = {
+    "count": "count(value)",
+    "last": "arg_max(value, t)",
+    "max": "max(value)",
+    "min": "min(value)",
+    "mean": "avg(value)",
+    "p50": "quantile_cont(value, 0.5)",
+    "p90": "quantile_cont(value, 0.9)",
+    "p99": "quantile_cont(value, 0.99)",
+    "increase": "sum(inc)",
+    "slope": "CASE WHEN count(value) > 2 AND max(t) > min(t) THEN regr_slope(value, t) END",
+}
+# NULL leaves the database as NaN: a column with NULLs comes out as a masked array, whose module takes longer to load
+# than a small diagnosis takes to answer.
+_POINTS = f"""
 SELECT w.name, p.e, p.signal, p.part, p.key,
-       count(value) AS count, arg_max(value, t) AS last, max(value) AS max, min(value) AS min,
-       avg(value) AS mean, quantile_cont(value, 0.5) AS p50, quantile_cont(value, 0.9) AS p90,
-       quantile_cont(value, 0.99) AS p99, sum(inc) AS increase,
-       CASE WHEN count(value) > 2 AND max(t) > min(t) THEN regr_slope(value, t) END AS slope
+       {", ".join(f"coalesce({term}, 'nan'::DOUBLE) AS {name}" for name, term in _STATISTICS.items())}
 FROM points p JOIN spans w ON p.e = w.e AND p.t BETWEEN w.t0 AND w.t1
 GROUP BY ALL
 """
 
 _BUCKETS = """
-SELECT w.name, m.e, m.signal, m.le, sum(s.increment) AS n, arg_max(s.value, s.t) AS total
+SELECT w.name, m.e, m.signal, m.le, coalesce(sum(s.increment), 'nan'::DOUBLE) AS n
 FROM samples s JOIN signal_series m USING (series_id) JOIN spans w ON m.e = w.e AND s.t BETWEEN w.t0 AND w.t1
 WHERE m.part = 'bucket'
 GROUP BY ALL
 ORDER BY w.name, m.e, m.signal, m.le
 """
-
-_COLUMNS = ("count", "last", "max", "min", "mean", "p50", "p90", "p99", "increase", "slope")
 
 
 def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes], episodes: list[Episode]) -> None:
@@ -69,13 +78,17 @@ def write_spans(db: duckdb.DuckDBPyConnection, courses: list[EntityRegimes], epi
 
 
 class Answers(Struct):
-    """Statistics of all entities, computed once and looked up by request."""
+    """Statistics of all entities, computed once and looked up by request.
+
+    ``courses`` holds the scrapes of each entity by column, once somebody has asked for them.
+    """
 
     db: duckdb.DuckDBPyConnection
     entities: int
     _table: dict[tuple[str, str, str, str, str], Array] = field(default_factory=dict)
     _quantiles: dict[tuple[str, str, Stat], Array] | None = None
     keys: dict[str, set[str]] = field(default_factory=dict)
+    courses: dict[int, dict[str, Array]] | None = None
 
     def load(self) -> None:
         """Run the one query over all points."""
@@ -86,7 +99,7 @@ class Answers(Struct):
             groups.setdefault((str(name), str(signal), str(part), str(key)), []).append(i)
             self.keys.setdefault(str(signal), set()).add(str(key))
         entity = np.asarray(rows["e"], dtype=np.int64)
-        columns = {c: np.ma.filled(np.ma.asarray(rows[c], dtype=np.float64), np.nan) for c in _COLUMNS}
+        columns = {c: rows[c] for c in _STATISTICS}
         for group, indices in groups.items():
             at = np.array(indices)
             for name, values in columns.items():
@@ -141,7 +154,7 @@ class Answers(Struct):
         for i, place in enumerate(zip(rows["name"], rows["e"], rows["signal"], strict=True)):
             groups.setdefault((str(place[0]), int(place[1]), str(place[2])), []).append(i)
         les = np.asarray(rows["le"], dtype=np.float64)
-        counts = np.ma.filled(np.ma.asarray(rows["n"], dtype=np.float64), np.nan)
+        counts = np.asarray(rows["n"], dtype=np.float64)
         result: dict[tuple[str, str, Stat], Array] = {}
         for (name, e, signal), indices in groups.items():
             at = np.array(indices)

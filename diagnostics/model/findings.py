@@ -108,7 +108,10 @@ class Query(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """One diagnosis: what was seen, why it matters, what to do, what would refute it."""
+    """One diagnosis: what was seen, why it matters, what to do, what would refute it.
+
+    ``team_runbook`` is a page of the team's own, beside the one that comes with the rule.
+    """
 
     code: str
     rule: str
@@ -131,6 +134,7 @@ class Finding(Struct, frozen=True):
     explains: tuple[str, ...]
     runbook: str
     variant: str | None = None
+    team_runbook: str | None = None
 
 
 # Confidence from which a finding is called sure, or likely.

@@ -173,8 +173,12 @@ class Known(Struct, frozen=True):
 
 
 class Diagnosis(Struct, frozen=True):
-    """A report with the series that prove it, and what is known of the deployment's size."""
+    """A report with the series that prove it, and what is known of the first deployment's size.
+
+    ``answered`` maps each deployment to the rules that could be asked there, whether they fired or not.
+    """
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
+    answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
     known: tuple[Known, ...] = field(default=())

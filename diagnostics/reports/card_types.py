@@ -80,6 +80,7 @@ class FindingCard(Struct, frozen=True):
     wrong_if: str
     verify: tuple[str, ...]
     runbook: str
+    team_runbook: str | None
     explains: tuple[str, ...]
     evidence: tuple[EvidenceRow, ...]
 

@@ -148,6 +148,7 @@ def finding_card(finding: Finding, key: str) -> FindingCard:
         wrong_if=sentence(finding.refuted_by),
         verify=tuple(q.promql for q in finding.verify),
         runbook=finding.runbook,
+        team_runbook=finding.team_runbook,
         explains=finding.explains,
         evidence=tuple(evidence_row(e) for e in finding.evidence),
     )

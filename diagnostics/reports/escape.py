@@ -34,6 +34,11 @@ def markdown(text: str) -> str:
     return plain.replace("@", "&#64;&#8288;")
 
 
+def chat(text: str) -> str:
+    """Text for a Slack message: no mention, link or channel can be written with it."""
+    return terminal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def markdown_code(text: str) -> str:
     """Text as inline code, delimited so that no backtick in it ends the code."""
     plain = terminal(text).strip()
@@ -54,6 +59,11 @@ def markdown_block(lines: list[str], language: str = "") -> str:
 def markup(text: str) -> str:
     """Text for HTML and XML, inside elements and in quoted attributes."""
     return html.escape(terminal(text), quote=True)
+
+
+def label_value(text: str) -> str:
+    """Text between the quotes of a PromQL matcher or of a label in Prometheus text."""
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def link(address: str) -> str | None:

@@ -57,10 +57,15 @@ class Figures:
         return _harmless(to_json_plotly(self.drawn)) if self.drawn else "[]"
 
 
-def render(diagnosis: Diagnosis) -> str:
-    """The whole report as one HTML document."""
+def render(diagnosis: Diagnosis, above: str = "") -> str:
+    """The whole report as one HTML document.
+
+    Args:
+        diagnosis: what to show.
+        above: markup to put before the verdict; whoever made it has escaped what is in it.
+    """
     report, figures = diagnosis.report, Figures()
-    body = "\n".join(_body(diagnosis, figures))
+    body = "\n".join([above, *_body(diagnosis, figures)])
     scripts = _scripts(bool(figures.drawn))
     policy = _POLICY.format(scripts=" ".join(_fingerprint(s) for s in scripts) or "'none'")
     data = (

@@ -101,9 +101,16 @@ def finding(
 def _runbook(card: FindingCard) -> str:
     """A link to the runbook: inside this file when it is the product's own."""
     if card.runbook.startswith("diagnose explain "):
-        return f'<a href="#runbook-{markup(card.rule)}">runbook</a>' if text_of(card.rule) else ""
-    address = link(card.runbook)
-    return f'<a href="{address}" rel="noopener noreferrer">runbook</a>' if address else markup(card.runbook)
+        own = f'<a href="#runbook-{markup(card.rule)}">runbook</a>' if text_of(card.rule) else ""
+    else:
+        own = _outside(card.runbook, "runbook")
+    return f"{own} {_outside(card.team_runbook, 'your runbook')}" if card.team_runbook else own
+
+
+def _outside(address: str, words: str) -> str:
+    """A link that leaves this file, or the plain text of what is no address."""
+    target = link(address)
+    return f'<a href="{target}" rel="noopener noreferrer">{words}</a>' if target else markup(address)
 
 
 def _words(card: FindingCard, cards: Iterable[FindingCard]) -> Iterator[str]:

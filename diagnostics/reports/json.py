@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from diagnostics.model.report import Report
 
+# Absent, not null, where it was not asked for.
+_ON_REQUEST = frozenset({"team_runbook"})
 _TIMES = frozenset({"start", "end", "since", "generated_at"})
 
 
@@ -23,7 +25,9 @@ def iso(seconds: float) -> str:
 def as_dict(value: Any, name: str = "") -> Any:
     """A report or a part of it in JSON's own types; times become text, numbers that are none become null."""
     if isinstance(value, Struct):
-        return {field: as_dict(getattr(value, field), field) for field in value.__struct_fields__}
+        found = {field: getattr(value, field) for field in value.__struct_fields__}
+        hidden = {k for k in _ON_REQUEST if found.get(k) is None}
+        return {k: as_dict(v, k) for k, v in found.items() if k not in hidden}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):

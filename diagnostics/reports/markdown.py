@@ -114,6 +114,8 @@ def _finding(card: FindingCard) -> Iterator[str]:
         yield "Check it yourself:"
         yield markdown_block(list(card.verify), "promql")
     yield f"Runbook: {markdown_code(card.runbook)}"
+    if card.team_runbook:
+        yield f"Your team's runbook: {markdown_code(card.team_runbook)}"
 
 
 def _step(heading: str, step: RemedyLine) -> str:

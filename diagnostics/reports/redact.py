@@ -163,5 +163,7 @@ def _finish(report: Report) -> Report:
         for i in report.inputs
     )
     # A base of runbook links is an address inside a company.
-    findings = tuple(replace(f, runbook=f"diagnose explain {f.rule}") for f in report.findings)
+    findings = tuple(
+        replace(f, runbook=f"diagnose explain {f.rule}", team_runbook=None) for f in report.findings
+    )
     return replace(report, inputs=inputs, findings=findings)

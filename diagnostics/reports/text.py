@@ -140,6 +140,8 @@ def _finding(finding: Finding, paint: _Paint, columns: int) -> Iterator[str]:
     for query in finding.verify[:3]:
         yield "  verify   " + terminal(query.promql)
     yield "  runbook  " + terminal(finding.runbook)
+    if finding.team_runbook:
+        yield "  yours    " + terminal(finding.team_runbook)
 
 
 def evidence_line(item: Evidence) -> str:

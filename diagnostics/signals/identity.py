@@ -159,7 +159,9 @@ def _locals(captures: list[Capture]) -> list[Local]:
 def _values_of(capture: Capture, index: int) -> set[float]:
     if capture.series_of is None or capture.values is None:
         return set()
-    return {round(float(v), _START_DECIMALS) for v in np.unique(capture.values[capture.series_of == index])}
+    return {
+        round(float(v), _START_DECIMALS) for v in set(capture.values[capture.series_of == index].tolist())
+    }
 
 
 def _activity(capture: Capture, key: str) -> tuple[Array, Array] | None:

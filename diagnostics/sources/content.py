@@ -6,7 +6,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -106,14 +106,23 @@ class Content(Struct):
                 raise InputError(self.source, "", "is larger than 512 MiB", "give a smaller part of it")
         return buffer.getvalue()
 
-    def lines(self) -> Iterator[str]:
-        """Text lines without line ends; bytes that are no UTF-8 are replaced."""
+    def lines(self, sift: Callable[[bytes], bytes] | None = None) -> Iterator[str]:
+        """Text lines without line ends; bytes that are no UTF-8 are replaced.
+
+        Args:
+            sift: drops lines nobody wants from a stretch of whole lines, before they become text.
+        """
         rest = b""
         for block in self.blocks():
-            pieces = (rest + block).split(b"\n")
-            rest = pieces.pop()
-            for piece in pieces:
-                yield piece.decode("utf-8", "replace").rstrip("\r")
+            whole, newline, last = block.rpartition(b"\n")
+            if not newline:
+                rest += block
+                continue
+            whole, rest = sift(rest + whole) if sift else rest + whole, last
+            if sift and not whole:
+                continue
+            for piece in whole.decode("utf-8", "replace").split("\n"):
+                yield piece.rstrip("\r")
         if rest:
             yield rest.decode("utf-8", "replace").rstrip("\r")
 

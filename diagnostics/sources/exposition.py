@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -20,6 +20,7 @@ _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_.:]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAMPLE = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})?\s+[-+0-9.eEInfNa]+(\s+[-+0-9.eE]+)?\s*(#.*)?$")
 _EDGE = re.compile(r'(?<![a-zA-Z0-9_])le="([-+0-9.eEInf]+)"')
 _WHOLE = re.compile(r'([^\s{]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?)(\s.*)$')
+_PART = re.compile(r"_(bucket|sum|count)$")
 _ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 _ESCAPE = re.compile(r'\\[\\"n]')
 # 1e11 s is the year 5138: larger stamps are milliseconds (text format 0.0.4), smaller are seconds (OpenMetrics).
@@ -45,18 +46,12 @@ def parse_labels(text: str) -> dict[str, str]:
     return labels
 
 
-def _split(line: str) -> tuple[str, str, str]:
-    """Split a sample line into series, value and the rest (a timestamp or nothing)."""
-    if "#" in line and (found := _WHOLE.match(line)):  # an exemplar has braces of its own
-        series, tail = found.group(1), found.group(2)
-    elif (end := line.rfind("}")) >= 0:
-        series, tail = line[: end + 1], line[end + 1 :]
-    else:
-        series, _, tail = line.partition(" ")
-    if "#" in tail:  # an exemplar
-        tail = tail[: tail.index("#")]
-    value, _, stamp = tail.strip().partition(" ")
-    return series, value, stamp
+def _split(line: str) -> tuple[str, str]:
+    """The series of a sample line that has an exemplar or a ``#`` in a label, and its value with the time."""
+    found = _WHOLE.match(line.strip())
+    if found is None:
+        return line, ""
+    return found.group(1), found.group(2).partition("#")[0]
 
 
 class _Builder:
@@ -65,25 +60,26 @@ class _Builder:
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
         self.index: dict[str, int] = {}
+        self.wanted: dict[str, bool] = {}
         self.label_sets: dict[str, dict[str, str]] = {}
         self.series_of, self.times, self.values = array("q"), array("d"), array("d")
+        self.passed: dict[str, int] = {}
         self.bad = 0
         self.first_bad = ""
 
     def series(self, text: str) -> int:
-        """Number of the series written like this; -1 when it is not wanted."""
-        found = self.index.get(text)
-        if found is not None:
-            return found
-        name, brace, rest = text.partition("{")
+        """Number of the series written like this, met for the first time; -1 when it is not wanted."""
+        name, _, rest = text.partition("{")
         name = name.strip()
+        wanted = self.wanted.get(name)
+        if wanted is None:
+            wanted = self.wanted[name] = registry.wanted(name)
         number = -1
-        if registry.wanted(name):
+        if wanted:
             number = len(self.capture.series)
-            self.capture.series.append(self._series(name, rest if brace else ""))
-        elif not name.endswith("_created"):
-            family = re.sub(r"_(bucket|sum|count)$", "", name)
-            self.capture.unused[family] = self.capture.unused.get(family, 0) + 1
+            self.capture.series.append(self._series(name, rest))
+        else:
+            self.passed[name] = self.passed.get(name, 0) + 1
         self.index[text] = number
         return number
 
@@ -96,28 +92,51 @@ class _Builder:
             labels = self.label_sets[rest] = parse_labels(rest)
         return Series(name, labels, None if edge is None else float(edge.group(1)))
 
-    def line(self, line: str, number: int) -> None:
-        """Take one sample line."""
-        series, value, stamp = _split(line)
-        try:
-            number_of = self.series(series)
-            if number_of < 0:
-                return
-            worth = float(value)
-            time = float(stamp) if stamp else np.nan
-        except ValueError:
-            self.bad += 1
-            self.first_bad = self.first_bad or f"line {number}"
-            return
-        self.series_of.append(number_of)
-        self.times.append(time / 1000 if time > _MILLISECONDS else time)
-        self.values.append(worth)
+    def take(self, lines: Iterable[str]) -> None:
+        """Take all lines. This loop runs millions of times, so it calls little and holds its names locally."""
+        index, series_of, times, values = self.index, self.series_of, self.times, self.values
+        for number, line in enumerate(lines, start=1):
+            if "#" in line:
+                if line.lstrip().startswith("#"):
+                    if not line.startswith(_COMMENTS):
+                        self.capture.settings.extend(_remark(line.strip()))
+                    continue
+                series, tail = _split(line)
+            elif end := line.rfind("}") + 1:
+                series, tail = line[:end], line[end:]
+            else:
+                series, _, tail = line.strip().replace("\t", " ").partition(" ")
+            rest = tail.split(None, 2)
+            try:
+                number_of = index.get(series)
+                if number_of is None:
+                    if not rest:
+                        if line.strip():
+                            raise ValueError
+                        continue
+                    number_of = self.series(series)
+                if number_of < 0:
+                    continue
+                worth = float(rest[0])
+                time = float(rest[1]) if len(rest) > 1 else np.nan
+            except (ValueError, IndexError):
+                self.bad += 1
+                self.first_bad = self.first_bad or f"line {number}"
+                continue
+            series_of.append(number_of)
+            times.append(time / 1000 if time > _MILLISECONDS else time)
+            values.append(worth)
 
     def finish(self) -> None:
-        """Hand the arrays over."""
+        """Hand over the arrays, and what was passed over by family."""
         self.capture.series_of = np.frombuffer(self.series_of, dtype=np.int64).copy()
         self.capture.times = np.frombuffer(self.times, dtype=np.float64).copy()
         self.capture.values = np.frombuffer(self.values, dtype=np.float64).copy()
+        unused = self.capture.unused
+        for name, count in self.passed.items():
+            if not name.endswith("_created"):
+                family = _PART.sub("", name)
+                unused[family] = unused.get(family, 0) + count
 
 
 def read_exposition(source: str, lines: Iterable[str]) -> Capture:
@@ -135,12 +154,7 @@ def read_exposition(source: str, lines: Iterable[str]) -> Capture:
     """
     capture = Capture(source=source, kind=InputKind.EXPOSITION)
     builder = _Builder(capture)
-    for number, line in enumerate(_stripped(lines), start=1):
-        if line.startswith("#"):
-            if not line.startswith(_COMMENTS):
-                capture.settings.extend(_remark(line))
-        elif line:
-            builder.line(line, number)
+    builder.take(lines)
     if not builder.index:
         raise InputError(
             source, builder.first_bad, "no metrics could be read", "give the text of a /metrics page"
@@ -161,11 +175,6 @@ def _remark(line: str) -> list[Setting]:
     from diagnostics.sources.config.remarks import read_remark  # noqa: PLC0415  few dumps hold a remark
 
     return read_remark(line)
-
-
-def _stripped(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield line.strip()
 
 
 def describe(capture: Capture) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -77,17 +79,50 @@ def get(
     Raises:
         InputError: unreachable, refused, redirected, too slow or too large.
     """
-    try:
-        with session.get(
+    with (
+        _in_words(source, "ask for less with --since or --select"),
+        session.get(
             url, params=params, timeout=(CONNECT_SECONDS, READ_SECONDS), stream=True, allow_redirects=False
-        ) as answer:
-            if answer.is_redirect or answer.is_permanent_redirect:
-                raise InputError(source, f"HTTP {answer.status_code}", "redirects elsewhere, which is not followed",
-                                 "give the final address, or check that you are signed in")  # fmt: skip
-            if answer.status_code in (401, 403):
-                raise InputError(source, f"HTTP {answer.status_code}", "access was refused",
-                                 "check --bearer-token-file, --header, --org-id or DIAGNOSE_BASIC_AUTH")  # fmt: skip
-            return answer.status_code, _body(answer, source)
+        ) as answer,
+    ):
+        if answer.is_redirect or answer.is_permanent_redirect:
+            raise InputError(source, f"HTTP {answer.status_code}", "redirects elsewhere, which is not followed",
+                             "give the final address, or check that you are signed in")  # fmt: skip
+        if answer.status_code in (401, 403):
+            raise InputError(source, f"HTTP {answer.status_code}", "access was refused",
+                             "check --bearer-token-file, --header, --org-id or DIAGNOSE_BASIC_AUTH")  # fmt: skip
+        return answer.status_code, _body(answer, source)
+
+
+def post(session: requests.Session, url: str, source: str, content: Any) -> None:
+    """Send JSON, and have it taken.
+
+    Args:
+        session: from ``open_session``.
+        url: where to; it may hold a secret.
+        source: how to name it in messages, without secrets.
+        content: of JSON's own types.
+
+    Raises:
+        InputError: unreachable, too slow, or answered with anything but success.
+    """
+    with (
+        _in_words(source, "it is tried again"),
+        session.post(
+            url, json=content, timeout=(CONNECT_SECONDS, READ_SECONDS), stream=True, allow_redirects=False
+        ) as answer,
+    ):
+        if not 200 <= answer.status_code < 300:
+            raise InputError(
+                source, f"HTTP {answer.status_code}", "did not take the message", "check the address"
+            )
+
+
+@contextmanager
+def _in_words(source: str, when_slow: str) -> Iterator[None]:
+    """Failures of a request as a person can act on them."""
+    try:
+        yield
     except requests.exceptions.SSLError as error:
         raise InputError(
             source, "TLS", "the certificate could not be verified", "give its authority with --ca-file"
@@ -97,9 +132,7 @@ def get(
             source, "", f"no connection within {CONNECT_SECONDS:g} s", "check host, port and network"
         ) from error
     except requests.exceptions.Timeout as error:
-        raise InputError(
-            source, "", f"no answer within {READ_SECONDS:g} s", "ask for less with --since or --select"
-        ) from error
+        raise InputError(source, "", f"no answer within {READ_SECONDS:g} s", when_slow) from error
     except requests.exceptions.RequestException as error:
         raise InputError(source, "", _reason(error), "check host, port and path") from error
 

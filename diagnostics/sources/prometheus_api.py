@@ -81,6 +81,26 @@ def read(session: requests.Session, url: str, options: Options) -> Capture:
     return capture
 
 
+def engine_series(session: requests.Session, url: str, start: float, end: float) -> list[dict[str, str]]:
+    """The labels of every engine that was scraped between two moments in Unix seconds, one gauge an engine.
+
+    Raises:
+        InputError: the API fails.
+    """
+    params = {"match[]": _named(MARKERS, ""), "start": f"{start:.3f}", "end": f"{end:.3f}"}
+    status, body = get(session, f"{url}/api/v1/series", url, params)
+    try:
+        if status == requests.codes.ok:
+            return msgspec.json.decode(body, type=_Series).data
+    except msgspec.MsgspecError:
+        pass
+    raise InputError(url, f"HTTP {status}", "does not list its series", "give the address of a metrics API")
+
+
+class _Series(msgspec.Struct):
+    data: list[dict[str, str]]
+
+
 def _query(client: Any, url: str, promql: str, at: float) -> list[dict[str, Any]]:
     try:
         found = client.custom_query(promql, params={"time": at})

@@ -1,11 +1,10 @@
 """A ``query_range`` (or ``query``) answer of a Prometheus-compatible API, saved or live.
 
-Decoded by msgspec straight into typed floats and flattened by numpy: no object a sample survives.
+The answer is decoded as far as its series; the samples of a series, ``[[1,"2"],[3,"4"]]``, lose their brackets and quotes
+and are decoded as one flat list of floats. No object a sample is made besides the floats themselves.
 """
 
 from __future__ import annotations
-
-from itertools import chain
 
 import msgspec
 import numpy as np
@@ -19,22 +18,12 @@ from diagnostics.sources.exposition import describe
 
 class _Result(msgspec.Struct):
     metric: dict[str, str]
-    values: list[tuple[float, float]] = []
-    value: tuple[float, float] | None = None
-
-
-class _TextResult(msgspec.Struct):
-    metric: dict[str, str]
-    values: list[tuple[float, str]] = []
-    value: tuple[float, str] | None = None
+    values: msgspec.Raw = msgspec.Raw(b"[]")
+    value: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Data(msgspec.Struct):
     result: list[_Result]
-
-
-class _TextData(msgspec.Struct):
-    result: list[_TextResult]
 
 
 class _Answer(msgspec.Struct):
@@ -43,14 +32,8 @@ class _Answer(msgspec.Struct):
     error: str = ""
 
 
-class _TextAnswer(msgspec.Struct):
-    status: str
-    data: _TextData | None = None
-    error: str = ""
-
-
-_FLOATS = msgspec.json.Decoder(_Answer, strict=False)
-_TEXTS = msgspec.json.Decoder(_TextAnswer)
+_ANSWER = msgspec.json.Decoder(_Answer)
+_NUMBERS = msgspec.json.Decoder(list[float])
 
 
 def looks_like_answer(head: bytes) -> bool:
@@ -74,17 +57,12 @@ def decode(source: str, raw: bytes) -> list[tuple[dict[str, str], NDArray[np.flo
     Raises:
         InputError: not such an answer, or an answer that reports an error.
     """
-    answer: _Answer | _TextAnswer
     try:
-        answer = _FLOATS.decode(raw)
-    except msgspec.ValidationError:
-        # "NaN" and "+Inf" are not JSON numbers; only answers that hold one take the slower way.
-        try:
-            answer = _TEXTS.decode(raw)
-        except msgspec.MsgspecError as error:
-            raise InputError(
-                source, str(error), "expected a query_range answer", "save the whole answer"
-            ) from error
+        answer = _ANSWER.decode(raw)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            source, str(error), "expected a query_range answer", "save the whole answer"
+        ) from error
     except msgspec.DecodeError as error:
         raise InputError(
             source, str(error), "the JSON is cut or broken", "save the whole answer again"
@@ -95,15 +73,26 @@ def decode(source: str, raw: bytes) -> list[tuple[dict[str, str], NDArray[np.flo
         return [(r.metric, _points(r)) for r in answer.data.result]
     except ValueError as error:
         raise InputError(
-            source, str(error)[:120], "a value is no number", "save the whole answer again"
+            source, str(error)[:120], "expected pairs of a time and a number", "save the whole answer again"
         ) from error
 
 
-def _points(result: _Result | _TextResult) -> NDArray[np.float64]:
-    values = result.values or ([result.value] if result.value else [])
-    if isinstance(result, _Result):
-        return np.fromiter(chain.from_iterable(values), np.float64, 2 * len(values)).reshape(-1, 2)
-    return np.array([(t, float(v)) for t, v in values], dtype=np.float64).reshape(-1, 2)
+def _points(result: _Result) -> NDArray[np.float64]:
+    """Times and values of a series, shape (samples, 2).
+
+    Raises:
+        ValueError: a value is no number, or the samples are no pairs.
+    """
+    pairs = b"[" + bytes(result.value) + b"]" if result.value else bytes(result.values)
+    flat = pairs.translate(None, b'[]" \n\r\t')
+    try:
+        numbers = _NUMBERS.decode(b"[" + flat + b"]")
+    except msgspec.MsgspecError:
+        # NaN and +Inf are not JSON numbers; only series that hold one take the slower way.
+        numbers = [float(text) for text in flat.split(b",")]
+    if len(numbers) != 2 * (pairs.count(b"[") - 1):
+        raise ValueError("a sample is no pair")
+    return np.array(numbers, dtype=np.float64).reshape(-1, 2)
 
 
 def fill(capture: Capture, decoded: list[tuple[dict[str, str], NDArray[np.float64]]]) -> None:

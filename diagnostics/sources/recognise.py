@@ -77,7 +77,13 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
     from diagnostics.sources.logs import reader as logs  # noqa: PLC0415  loaded only when a log may be there
 
     if _is_pure_log(lines) and logs.recognise(lines) is not None:
-        return logs.read_log(content.source, content.lines(), timezone=options.timezone)
+        from diagnostics.sources.logs.access import Successes  # noqa: PLC0415
+
+        successes = Successes()
+        lines_of_interest = content.lines(successes.drop)
+        return logs.read_log(
+            content.source, lines_of_interest, timezone=options.timezone, successes=successes
+        )
     if (found := _read_bench(content)) is not None:
         return found
     from diagnostics.sources.paste import read_paste  # noqa: PLC0415

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 import duckdb
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,9 +43,13 @@ def increments(series: NDArray[np.int64], values: NDArray[np.float64]) -> NDArra
 def digest_of(capture: Capture) -> str:
     """A name for the content of a capture: the same input read twice has the same one."""
     sha = hashlib.sha256(f"{capture.source}\0{capture.kind}".encode())
-    for array in (capture.series_of, capture.times, capture.values):
+    for array in (capture.times, capture.values):
         if array is not None:
-            sha.update(array.tobytes())
+            sha.update(np.ascontiguousarray(array).data)
+    if capture.series_of is not None:
+        # Where a series ends says as much as the number of every sample, and is shorter.
+        ends = np.flatnonzero(np.diff(capture.series_of))
+        sha.update(ends.tobytes() + capture.series_of[ends].tobytes())
     sha.update(repr((capture.settings, capture.events)).encode("utf-8", "replace"))
     return sha.hexdigest()
 
@@ -91,12 +97,11 @@ def write_capture(db: duckdb.DuckDBPyConnection, capture: Capture, *, timed: boo
              capture.time_basis],
         )  # fmt: skip
         if capture.series:
+            block = _series_block(capture, first)
             db.execute(
-                "INSERT INTO series SELECT ? + i, ?, name, labels, le FROM (SELECT unnest(?::BIGINT[]) AS i,"
-                " unnest(?::VARCHAR[]) AS name, unnest(?::VARCHAR[]) AS labels, unnest(?::DOUBLE[]) AS le)",
-                [first, input_id, list(range(len(capture.series))), [s.name for s in capture.series],
-                 _label_texts(capture), [s.le for s in capture.series]],
-            )  # fmt: skip
+                "INSERT INTO series SELECT s, ?, name, labels, CASE WHEN isnan(le) THEN NULL ELSE le END FROM block",
+                [input_id],
+            )
         if len(series):
             block = {"s": series + first, "t": times, "v": values, "i": increments(series, values)}
             db.execute(
@@ -111,12 +116,22 @@ def write_capture(db: duckdb.DuckDBPyConnection, capture: Capture, *, timed: boo
     return input_id
 
 
+def _series_block(capture: Capture, first: int) -> dict[str, NDArray[Any]]:
+    """Number, name, labels and bucket edge of each series, as columns that the database reads in place."""
+    return {
+        "s": np.arange(first, first + len(capture.series), dtype=np.int64),
+        "name": np.array([series.name for series in capture.series], dtype=object),
+        "labels": np.array(_label_texts(capture), dtype=object),
+        "le": np.array([np.nan if s.le is None else s.le for s in capture.series]),
+    }
+
+
 def _label_texts(capture: Capture) -> list[str]:
     """Labels of each series as JSON; a dictionary that many series share is written out once."""
     texts: dict[int, str] = {}
     for series in capture.series:
         if id(series.labels) not in texts:
-            texts[id(series.labels)] = json.dumps(series.labels)
+            texts[id(series.labels)] = msgspec.json.encode(series.labels).decode()
     return [texts[id(series.labels)] for series in capture.series]
 
 

@@ -51,20 +51,21 @@ def stretched(path: Path, job: str, factor: float, names: set[str]) -> tuple[lis
 
 
 @contextmanager
-def prometheus(lines: list[str], work: Path) -> Iterator[str]:
-    """A Prometheus that holds these samples; yields its address."""
+def prometheus(
+    lines: list[str], work: Path, port: int = 0, config: str = "global: {scrape_interval: 15s}\n"
+) -> Iterator[str]:
+    """A Prometheus that holds these samples, beside what its folder holds already; yields its address."""
     assert shutil.which("prometheus"), "prometheus is needed: apt-get install prometheus"
     source, data = work / "samples.txt", work / "data"
-    source.write_text("\n".join([*lines, "# EOF", ""]))
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q", str(source), str(data)],
-        check=True,
-        capture_output=True,
-    )
-    (work / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    if lines:
+        source.write_text("\n".join([*lines, "# EOF", ""]))
+        subprocess.run(
+            ["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q", str(source), str(data)],
+            check=True,
+            capture_output=True,
+        )
+    (work / "prometheus.yml").write_text(config)
+    url = f"http://127.0.0.1:{port or free_port()}"
     process = subprocess.Popen(
         ["prometheus", f"--config.file={work / 'prometheus.yml'}", f"--storage.tsdb.path={data}",
          "--storage.tsdb.retention.time=100y", f"--web.listen-address={url.removeprefix('http://')}"],
@@ -76,6 +77,13 @@ def prometheus(lines: list[str], work: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:

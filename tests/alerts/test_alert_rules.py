@@ -215,7 +215,13 @@ def test_wrong_options_say_what_is_right() -> None:
         alerting_rules(AlertOptions(only=("nothing",)))
     with pytest.raises(OptionError, match="no alert of these engines"):
         alerting_rules(AlertOptions(only=("does-not-fit",)))
-    for arguments in (["--engine", "x"], ["--scale", "0"], ["--slo", "ttft"], ["--slo", "nonsense_p99=1s"]):
+    for arguments in (
+        ["--engine", "x"],
+        ["--scale", "0"],
+        ["--slo", "ttft"],
+        ["--slo", "nonsense_p99=1s"],
+        ["--incidents"],
+    ):
         command = parse(["alerts", *arguments])
         with pytest.raises(OptionError):
             command.action(command)

@@ -33,6 +33,8 @@ HEADERS = {
         "/runbooks",
         "/runbooks/cap-throttled",
         "/runbooks/none-such",
+        "/incidents",
+        "/incidents/none-such",
     ],
 )
 def test_every_answer_has_the_headers(server: str, path: str) -> None:
@@ -74,6 +76,16 @@ def test_an_unknown_runbook_is_escaped(server: str) -> None:
     answer = requests.get(f"{server}/runbooks/%3Cscript%3Ealert(1)", timeout=60)
     assert answer.status_code == requests.codes.not_found
     assert "<script>alert" not in answer.text
+
+
+def test_without_a_metrics_api_alerts_are_refused_in_one_line(server: str) -> None:
+    answer = requests.post(f"{server}/api/alertmanager", data=b"{}", timeout=60)
+    assert answer.status_code == requests.codes.not_found
+    assert answer.text.startswith(
+        "Alerts are not taken here: start the dashboard on the address of a metrics API"
+    )
+    assert answer.text.count("\n") == 1
+    assert "Alerts are not taken here" in requests.get(f"{server}/incidents", timeout=60).text
 
 
 def test_telemetry_is_off(server: str) -> None:

@@ -31,10 +31,18 @@ def answer() -> bytes:
     result = []
     for i in range(SERIES):
         values = np.cumsum(rng.random(SAMPLES) * 50)
+        # The labels that a Kubernetes service monitor gives every series.
         labels = {
             "__name__": "vllm:generation_tokens_total",
-            "instance": f"10.0.{i // 250}.{i % 250}:8000",
+            "container": "vllm",
+            "endpoint": "http",
             "engine": "0",
+            "instance": f"10.0.{i // 250}.{i % 250}:8000",
+            "job": "llm",
+            "model_name": "meta-llama/Llama-3.1-8B-Instruct",
+            "namespace": "serving",
+            "pod": f"llm-7d9c5b6f4-{i:05d}",
+            "service": "llm",
         }
         result.append(
             {

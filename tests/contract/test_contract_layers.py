@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "model": MODEL_UP,
     "engines": ENGINES_UP,
     "options": MODEL_UP | {"options"},
+    "configuration": MODEL_UP | {"configuration"},
     "sources": SOURCES_UP,
     "store": STORE_UP,
     "signals": SIGNALS_UP,

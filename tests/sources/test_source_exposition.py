@@ -159,3 +159,22 @@ def test_renamed_colons_are_the_same_metrics() -> None:
 def test_metrics_text_is_recognised_by_its_lines(lines: list[str], expected: bool) -> None:
     """At least half of the lines must be samples."""
     assert looks_like_exposition(lines) is expected
+
+
+def test_spaces_tabs_and_lines_without_a_value() -> None:
+    """Indented and tab-separated samples are read; a name alone is counted as no metric, and nothing else is lost."""
+    text = [
+        "  vllm:num_requests_running 3",
+        "vllm:num_requests_waiting\t4",
+        'vllm:num_requests_waiting{engine="1"}  5  ',
+        "vllm:num_requests_swapped",
+        "",
+        "   ",
+    ]
+    capture = read_exposition("dump", text)
+    assert capture.values is not None
+    assert capture.values.tolist() == [3.0, 4.0, 5.0]
+    assert [s.name for s in capture.series] == [
+        "vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:num_requests_waiting",
+    ]  # fmt: skip
+    assert capture.warnings == ["1 lines were not metrics, first line 4; passed over"]

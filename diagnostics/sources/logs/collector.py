@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from diagnostics.model.samples import Capture, LogEvent, Provenance, Series, Setting
-from diagnostics.sources.logs.message import NO_RANK, Body
+from diagnostics.sources.logs.message import NO_RANK, Body, Line
 from diagnostics.sources.logs.times import Clock, Stamp
 
 EVENT_KINDS = frozenset(
@@ -110,6 +110,58 @@ class Collector:
             self._times.append(seconds)
             self._yearless.append(yearless)
             self._values.append(value)
+
+    def repeat(
+        self,
+        series: list[int],
+        values: list[float],
+        stamp: Stamp | None,
+        stream: Labels,
+        interval: Labels | None,
+    ) -> None:
+        """Take in what ``samples``, ``serving`` and the note of the interval do for a line like one before.
+
+        Args:
+            series: numbers of series that exist.
+            values: one for each.
+            stamp: the line's time.
+            stream: the labels of the stream that the line is from, the shared object.
+            interval: labels that the lines after it inherit, or None.
+        """
+        size = len(series)
+        self._series_of.extend(series)
+        self._values.extend(values)
+        self._times.extend([stamp.seconds if stamp else np.nan] * size)
+        self._yearless.extend([bool(stamp and stamp.yearless)] * size)
+        process = self._processes.get(id(stream))
+        if process is not None:
+            process.last_stamp = stamp or process.last_stamp
+            process.markers.clear()
+            if interval is not None:
+                process.notes["interval"] = (interval, stamp)
+
+    def mark(self) -> int:
+        """How many values there are so far."""
+        return len(self._values)
+
+    def rows_since(self, mark: int) -> list[tuple[int, float]]:
+        """Series and value of everything kept since a mark."""
+        return list(zip(self._series_of[mark:], self._values[mark:], strict=True))
+
+    def series_key(self, number: int) -> tuple[str, Key, int]:
+        """What a series is: name, labels, rank."""
+        return list(self._series)[number]
+
+    def last_stamp(self) -> Stamp | None:
+        """The time of the newest value."""
+        seconds = self._times[-1] if self._times else np.nan
+        return None if np.isnan(seconds) else Stamp(seconds, bool(self._yearless[-1]))
+
+    def interval_of(self, line: Line) -> Labels | None:
+        """The labels that the lines after a statistics line of this stream inherit, or None."""
+        process = self._processes.get(id(line.labels))
+        noted = process.notes.get("interval") if process else None
+        return dict(noted[0]) if isinstance(noted, tuple) else None
 
     def speaks_for(self, body: Body) -> bool:
         """Tell whether this is the lowest rank of its group so far; the others repeat what it prints."""

@@ -45,6 +45,11 @@ class Peeler:
         self._partial: dict[str, str] = {}
         self._has_newlines = False
 
+    @property
+    def waits(self) -> bool:
+        """Whether a part of a line was seen whose end is still to come."""
+        return bool(self._partial)
+
     def peel_all(self, lines: Iterable[str]) -> Iterator[Line]:
         """Yield one message for every whole line."""
         for raw in lines:

@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from datetime import tzinfo
 
 from diagnostics.model.samples import Capture, InputKind
+from diagnostics.sources.logs.access import Successes
 from diagnostics.sources.logs.collector import Collector
 from diagnostics.sources.logs.engine import EngineLog, Rule, apply_rules
 from diagnostics.sources.logs.faults import FaultLog
 from diagnostics.sources.logs.message import Line
 from diagnostics.sources.logs.prefixes import Peeler
 from diagnostics.sources.logs.sglang import SglangLog
+from diagnostics.sources.logs.shapes import Shapes
 from diagnostics.sources.logs.times import Clock
 from diagnostics.sources.logs.vllm import VllmLog
 
@@ -53,7 +55,12 @@ def recognise(head: list[str]) -> str | None:
 
 
 def read_log(
-    source: str, lines: Iterable[str], *, timezone: tzinfo | None = None, year: int | None = None
+    source: str,
+    lines: Iterable[str],
+    *,
+    timezone: tzinfo | None = None,
+    year: int | None = None,
+    successes: Successes | None = None,
 ) -> Capture:
     """Read a log; the lines are taken one at a time and not kept.
 
@@ -63,9 +70,12 @@ def read_log(
         timezone: zone of times that name none; UTC is assumed without it.
         year: year of the newest line, for times that name none; without it, the last year in which
             the newest line is not in the future.
+        successes: what drops requests that went well from the lines beforehand, for the account.
     """
     reading = _Reading(Clock(timezone, year))
     reading.take_all(lines)
+    if successes is not None:
+        reading.passed_over(successes.dropped)
     return reading.capture(source)
 
 
@@ -75,6 +85,7 @@ class _Reading:
     def __init__(self, clock: Clock) -> None:
         self._out = Collector(clock)
         self._peeler = Peeler(clock)
+        self._shapes = Shapes(clock)
         self._engines = ENGINES
         self._lines = self._access = self._other = self._requests = 0
         self._binary = 0
@@ -98,8 +109,17 @@ class _Reading:
             self._take(raw)
         self._access = passed
 
+    def passed_over(self, requests: int) -> None:
+        """Count requests that went well and were dropped before."""
+        self._access += requests
+
     def _take(self, raw: str) -> None:
         self._lines += 1
+        if not self._peeler.waits and (shape := self._shapes.take(raw, self._out)) is not None:
+            self._out.lines_by_engine[shape.engine] += 1
+            self._out.families["statistics"] += 1
+            return
+        mark = self._out.mark()
         line = self._peeler.peel(raw)
         if line is None:
             self._lines -= 1  # a part: it counts with the line that it becomes
@@ -108,6 +128,8 @@ class _Reading:
             self._requests += 1
             return
         found = self._read(line)
+        if found is not None and found.family == "statistics" and not line.cut:
+            self._shapes.learn(raw, line, self._engines[0], self._out.rows_since(mark), self._out)
         if self._lines == 1 and _CUT_FIRST.match(line.text):
             self._out.warnings.append("the first line is cut")
         if found is None:

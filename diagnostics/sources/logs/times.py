@@ -51,6 +51,7 @@ class Clock:
         self.used_zoned = False
         self._year = year
         self._hours: dict[tuple[str, str], float] = {}
+        self._days: dict[tuple[int, int, int], float] = {}
         self._turns = 0
         self._month: int | None = None
         self._newest = -np.inf
@@ -100,14 +101,21 @@ class Clock:
                 turns += 1
             elif step >= 6:
                 turns -= 1
-        try:
-            moment = datetime(_BASE_YEAR + _YEAR_STRIDE * turns, month, day, hour, minute, second, tzinfo=UTC)
-        except (ValueError, OverflowError):
+        start = self._days.get((turns, month, day))
+        if start is None:
+            try:
+                start = datetime(_BASE_YEAR + _YEAR_STRIDE * turns, month, day, tzinfo=UTC).timestamp()
+            except (ValueError, OverflowError):
+                return None
+            if len(self._days) >= _CACHE_LIMIT:
+                self._days.clear()
+            self._days[turns, month, day] = start
+        if hour > 23 or minute > 59 or second > 59:
             return None
         self._turns, self._month = turns, month
         if (month, day) == (2, 29):
             self._leap_days.add(turns)
-        seconds = moment.timestamp()
+        seconds = start + hour * 3600 + minute * 60 + second
         self._newest = max(self._newest, seconds)
         self.used_zoneless = True
         return Stamp(seconds, yearless=True)

@@ -1,0 +1,92 @@
+"""Received alerts and their diagnoses in the store."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from importlib.resources import files
+
+import duckdb
+import msgspec
+
+from diagnostics.model.investigation import Investigation
+from diagnostics.model.report import Diagnosis
+
+# The newest are kept; one with its series takes some hundred kilobytes.
+MAX_KEPT = 200
+
+
+class InvestigationStore:
+    """Reads and writes from any thread, one at a time."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
+        """Lay out the table in an open store."""
+        self._db, self._lock = db, threading.Lock()
+        db.execute((files("diagnostics.store") / "investigations.sql").read_text("utf-8"))
+
+    def save(self, item: Investigation, diagnosis: Diagnosis | None = None) -> None:
+        """Write an investigation; without a diagnosis, the one that is there stays."""
+        content = msgspec.json.encode(item).decode()
+        with self._lock:
+            known = self._db.execute(
+                "UPDATE investigations SET content = ? WHERE fingerprint = ? RETURNING 1",
+                [content, item.fingerprint],
+            ).fetchone()
+            if known is None:
+                self._db.execute(
+                    "INSERT INTO investigations VALUES (?, ?, ?, NULL)",
+                    [item.fingerprint, item.received_at, content],
+                )
+                self._db.execute(
+                    "DELETE FROM investigations WHERE fingerprint NOT IN"
+                    " (SELECT fingerprint FROM investigations ORDER BY received_at DESC LIMIT ?)",
+                    [MAX_KEPT],
+                )
+            if diagnosis is not None:
+                self._db.execute(
+                    "UPDATE investigations SET diagnosis = ? WHERE fingerprint = ?",
+                    [zlib.compress(msgspec.msgpack.encode(diagnosis), 1), item.fingerprint],
+                )
+
+    def forget_diagnosis(self, fingerprint: str) -> None:
+        """Drop the diagnosis of an alert that fires anew."""
+        with self._lock:
+            self._db.execute(
+                "UPDATE investigations SET diagnosis = NULL WHERE fingerprint = ?", [fingerprint]
+            )
+
+    def find(self, fingerprint: str) -> Investigation | None:
+        """The investigation of a fingerprint, or None."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT content FROM investigations WHERE fingerprint = ?", [fingerprint]
+            ).fetchone()
+        return _item(row[0]) if row else None
+
+    def everything(self) -> list[Investigation]:
+        """All that are kept, newest first."""
+        with self._lock:
+            rows = self._db.execute("SELECT content FROM investigations ORDER BY received_at DESC").fetchall()
+        return [_item(row[0]) for row in rows]
+
+    def diagnosis(self, fingerprint: str) -> Diagnosis | None:
+        """The diagnosis of a fingerprint; None where there is none, or another version wrote it."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT diagnosis FROM investigations WHERE fingerprint = ?", [fingerprint]
+            ).fetchone()
+        if not row or row[0] is None:
+            return None
+        try:
+            return msgspec.msgpack.decode(zlib.decompress(row[0]), type=Diagnosis)
+        except msgspec.MsgspecError:
+            return None
+
+    def close(self) -> None:
+        """Let go of the store."""
+        with self._lock:
+            self._db.close()
+
+
+def _item(content: str) -> Investigation:
+    return msgspec.json.decode(content, type=Investigation)

@@ -1,0 +1,1 @@
+"""Diagnose again and again: findings become incidents that open, go on and are resolved."""
