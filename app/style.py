@@ -113,6 +113,7 @@ _RULES = """
 @media (max-width: 640px) {
  .stMainBlockContainer { padding-left: .8rem; padding-right: .8rem; }
  .d-verdict h1 { font-size: 1.25rem; }
+ [data-testid="stElementContainer"]:has(.d-verdict) { order: -1; }
  .d-words > div { grid-template-columns: 1fr; }
  .d-inputs td:last-child { min-width: 14rem; }
 }

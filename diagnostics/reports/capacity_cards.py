@@ -9,7 +9,7 @@ from diagnostics.capacity.inputs import FIELDS, STAGE, Field
 from diagnostics.capacity.plan import Plan
 from diagnostics.model.report import Known
 from diagnostics.model.samples import Provenance
-from diagnostics.reports.theme import duration, number
+from diagnostics.reports.theme import duration, number, percent
 
 _ROWS = 10
 _HOW = {
@@ -45,7 +45,7 @@ def figures(plan: Plan) -> tuple[tuple[str, str], ...]:
         rows.append((f"shortest step at {speed.batch} together", f"{number(1000 * speed.step_seconds)} ms"))
         rows.append(("compute-bound from a batch of", _count(speed.crossing_batch)))
         if speed.ceiling is not None:
-            reached = "" if speed.efficiency is None else f", {100 * speed.efficiency:.0f} % reached"
+            reached = "" if speed.efficiency is None else f", {percent(speed.efficiency)} reached"
             rows.append(
                 (f"limit of all replicas ({speed.limited_by}){reached}", f"{number(speed.ceiling)} tokens/s")
             )

@@ -143,8 +143,9 @@ def test_the_sentence_fits_a_phone(server: str, browser: Browser, scheme: str) -
     browser.open(f"{server}/?source=capped")
     browser.wait_text("concurrency cap")
     browser.wait_idle()
-    left, _, width, _ = box(browser, ".d-verdict h1")
+    left, top, width, _ = box(browser, ".d-verdict h1")
     assert left >= 0
+    assert top < box(browser, "[class*=st-key-bar]")[1], "the sentence comes first"
     assert left + width <= 390
     assert browser.run("document.documentElement.scrollWidth") <= 390
     browser.look(1280, 900, "light")

@@ -15,7 +15,7 @@ class Session:
 
     def __init__(self, address: str) -> None:
         root = address.replace("http://", "ws://")
-        self._socket = connect(f"{root}/_stcore/stream", origin=address, max_size=None)  # type: ignore[arg-type]
+        self._socket = connect(f"{root}/_stcore/stream", origin=address, max_size=None, legacy=True)  # type: ignore[arg-type]
 
     def __enter__(self) -> Session:
         return self
