@@ -60,6 +60,14 @@ class Named(Struct, frozen=True):
     content: bytes
 
 
+class Against(Struct, frozen=True):
+    """What to compare with: the time before a moment, a window (Unix seconds), or another source."""
+
+    after: float | None = None
+    window: tuple[float, float] | None = None
+    source: Source | None = None
+
+
 def sources() -> tuple[Source, ...]:
     """What everybody may choose: inputs of the start or samples, then the addresses people connected."""
     settings = current()
@@ -148,6 +156,28 @@ def outcome(source: Source, *, since: float, select: str, start: float | None, e
     options = replace(options, since=since, select=select or options.select, start=start, end=end)
     key = repr((source.inputs, since, options.select, start, end))
     recall = _followed if end is None else _recalled
+    return recall(key, source.inputs, options)
+
+
+def compared(source: Source, against: Against, *, since: float, select: str) -> Outcome:
+    """Diagnose a source beside what it is compared with, or recall that.
+
+    Args:
+        source: what to diagnose.
+        against: what with.
+        since: seconds to look back, for live sources.
+        select: PromQL matchers, for live sources.
+    """
+    options = current().options
+    baseline = f"{against.window[0]}..{against.window[1]}" if against.window else None
+    if against.source is not None:
+        baseline = against.source.inputs[0]
+    options = replace(
+        options, since=since, select=select or options.select, after=against.after, baseline=baseline
+    )
+    stamps = _stamp(source.inputs), _stamp(against.source.inputs) if against.source else ()
+    key = repr((source.inputs, stamps, options.after, baseline, since, options.select))
+    recall = _followed if source.live else _recalled
     return recall(key, source.inputs, options)
 
 

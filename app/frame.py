@@ -38,8 +38,14 @@ class Opened(Struct, frozen=True):
 View = Callable[[Opened], None]
 
 
-def page(view: View, *, title: str = "") -> None:
-    """Draw one page: the bar, then the view on the report, or the state that stands in for it."""
+def page(view: View, *, title: str = "", narrow: bool = True) -> None:
+    """Draw one page: the bar, then the view on the report, or the state that stands in for it.
+
+    Args:
+        view: lays out the rest.
+        title: a heading, if any.
+        narrow: whether a chosen stretch of time is judged by itself; else the view sees all of the time.
+    """
     chosen = state.read()
     bar = st.container(horizontal=True, vertical_alignment="center", key="bar")
     source = _choose_source(bar, chosen)
@@ -48,7 +54,7 @@ def page(view: View, *, title: str = "") -> None:
         return
     slot = bar.container(horizontal=True, vertical_alignment="center", key="bar-more", width="content")
     following = source.live and chosen.end is None and not st.session_state.get("paused", False)
-    body = partial(_body, view, source, slot, title)
+    body = partial(_body, view, source, slot, title, narrow)
     if source.live:
         _choose_live(slot, chosen)
     if following:
@@ -102,9 +108,11 @@ def _choose_live(slot: st.delta_generator.DeltaGenerator, chosen: Selection) -> 
     slot.toggle("Pause", key="paused", help="Stop following the source")
 
 
-def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, title: str) -> None:
+def _body(
+    view: View, source: Source, slot: st.delta_generator.DeltaGenerator, title: str, narrow: bool
+) -> None:
     chosen = state.read()
-    found = _outcome(source, chosen)
+    found = _outcome(source, chosen, chosen.window if narrow else None)
     if found.diagnosis is None:
         _failed(found)
         return
@@ -128,15 +136,15 @@ def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, t
                 icon=":material/close:",
                 on_click=lambda: state.choose(start=None, end=None),
             )
-            st.caption("Everything below is judged on this stretch alone.", width="content")
+            if narrow:
+                st.caption("Everything below is judged on this stretch alone.", width="content")
     if title:
         st.title(title, anchor=False)
     view(opened)
 
 
-def _outcome(source: Source, chosen: Selection) -> Outcome:
+def _outcome(source: Source, chosen: Selection, asked: tuple[float, float] | None) -> Outcome:
     given = state.given()
-    asked = chosen.window
     with st.spinner("Reading the data and running the rules"):
         if source.key == OWN and given is not None:
             return _own(given, asked)

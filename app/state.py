@@ -14,7 +14,7 @@ from diagnostics.capacity.inputs import FIELDS
 PLANNED = "c-"
 """Begins the name of an input of the capacity plan in an address."""
 PARAMETERS = (
-    *("source", "deployment", "replica", "from", "to", "since", "select"),
+    *("source", "deployment", "replica", "from", "to", "since", "select", "after", "baseline"),
     *(PLANNED + field.name for field in FIELDS),
 )
 SINCE = {"15m": 900.0, "30m": 1800.0, "1h": 3600.0, "3h": 10800.0, "6h": 21600.0, "24h": 86400.0}
@@ -24,7 +24,11 @@ _GIVEN = "given"
 
 
 class Selection(Struct, frozen=True):
-    """What is chosen. ``start`` and ``end`` are Unix seconds; ``since`` is a key of ``SINCE``."""
+    """What is chosen.
+
+    ``start``, ``end`` and ``after`` are Unix seconds; ``since`` is a key of ``SINCE``; ``baseline`` is the key of a source
+    to compare with.
+    """
 
     source: str | None = None
     deployment: str | None = None
@@ -33,6 +37,8 @@ class Selection(Struct, frozen=True):
     end: float | None = None
     since: str = "30m"
     select: str = ""
+    after: float | None = None
+    baseline: str | None = None
 
     @property
     def window(self) -> tuple[float, float] | None:
@@ -60,6 +66,8 @@ def read() -> Selection:
         end=end,
         since=since if since in SINCE else "30m",
         select=in_address.get("select", ""),
+        after=moment(in_address.get("after")),
+        baseline=in_address.get("baseline") or None,
     )
 
 

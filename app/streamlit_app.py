@@ -22,6 +22,8 @@ st.navigation(
         st.Page("views/latency.py", title="Latency & load", url_path="latency"),
         st.Page("views/cache.py", title="Cache", url_path="cache"),
         st.Page("views/speculation.py", title="Speculation", url_path="speculation"),
+        st.Page("views/bench.py", title="Bench", url_path="bench"),
+        st.Page("views/compare.py", title="Compare", url_path="compare"),
         st.Page("views/capacity.py", title="Capacity & cost", url_path="capacity"),
         st.Page("views/runbooks.py", title="Runbooks", url_path="runbooks"),
         st.Page("views/data.py", title="Data", url_path="data"),

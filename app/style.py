@@ -64,7 +64,8 @@ _RULES = """
  border-left: 5px solid var(--d-tone);
  border-radius: 6px; padding: .95rem 1.2rem 1rem; }
 .d-findings { --d-tone: var(--d-alarm); } .d-healthy { --d-tone: var(--d-good); }
-.d-insufficient-data { --d-tone: var(--d-doubt); }
+.d-insufficient-data { --d-tone: var(--d-doubt); } .d-compare { --d-tone: var(--d-strong); }
+.d-verdict .d-strip { margin-top: .5rem; }
 .d-verdict .d-state { color: var(--d-tone); font-weight: 650; font-size: .86rem; margin-bottom: .25rem; }
 .d-verdict h1 { font-size: 1.5rem; line-height: 1.28; font-weight: 650; letter-spacing: -.005em;
  margin: 0; padding: 0;

@@ -12,6 +12,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from diagnostics.compare.comparison import Side, compare_worst
+from diagnostics.compare.split import Material, Pair, around, beside, inside, window_of
 from diagnostics.engines import registry
 from diagnostics.evaluate import preferences
 from diagnostics.evaluate.causes import rank
@@ -19,6 +21,7 @@ from diagnostics.evaluate.collect import collect_next
 from diagnostics.evaluate.registry import all_rules
 from diagnostics.evaluate.runner import Results, run_rules
 from diagnostics.evaluate.verdict import coverage, since, verdict, worst_regime
+from diagnostics.execute.bench import BASELINE, without_requests
 from diagnostics.execute.charts import signal_series
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.facts import Options as FactOptions
@@ -27,11 +30,13 @@ from diagnostics.execute.ttft import time_to_first_token
 from diagnostics.model.bench import BenchRun
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.findings import Finding, Window
+from diagnostics.model.moments import written
 from diagnostics.model.report import (
     SCHEMA_VERSION,
     DeploymentSummary,
     Diagnosis,
     InputSummary,
+    Known,
     NotEvaluated,
     ReplicaRegimes,
     Report,
@@ -92,11 +97,80 @@ def diagnose(
     if not loaded.captures:
         first = loaded.failed[0].warnings[0] if loaded.failed else "no input given"
         raise InputError(*_split_message(first))
+    data = with_times(loaded, options.interval)
+    summaries = [_summary(c) for c in loaded.captures] + loaded.failed
+    if options.after is not None or options.baseline is not None:
+        found = _compared(inputs, data, summaries, options, stdin, charts)
+        if found is not None:
+            return found
+    for capture, is_timed in zip(data.captures, data.timed, strict=True):
+        if is_timed:
+            cut(capture, options.start, options.end)
+    return walk(data, summaries, options, charts)
+
+
+def walk(data: Material, summaries: list[InputSummary], options: Options, charts: bool = False) -> Diagnosis:
+    """Diagnose what was read, over a store of its own.
+
+    Args:
+        data: captures with times, and who is who in them.
+        summaries: what became of each input, for the report.
+        options: as for :func:`diagnose`.
+        charts: the same.
+    """
     db = open_store(options.store)
     try:
-        return _diagnose(db, loaded, options, charts)
+        return _diagnose(db, data, summaries, options, charts)[0]
     finally:
         db.close()
+
+
+def _compared(
+    inputs: Sequence[str], data: Material, summaries: list[InputSummary], options: Options, stdin: bytes | None,
+    charts: bool,
+) -> Diagnosis | None:  # fmt: skip
+    """Walk over both sides, and report the later one with what differs; None where there is nothing to compare."""
+    pair = _sides(inputs, data, options, stdin)
+    if pair is None:
+        return None
+    stores = open_store(None), open_store(options.store)
+    try:
+        plain = replace(options, after=None, baseline=None)
+        earlier = _diagnose(stores[0], pair.before, [], plain, charts=False)[1]
+        diagnosis, later = _diagnose(stores[1], pair.after, summaries, options, charts)
+        sides = [[Side(j.facts, j.results, j.findings) for j in judged] for judged in (earlier, later)]
+        found = compare_worst(*sides, asked=pair.asked, same_servers=pair.same_servers)
+        return replace(diagnosis, report=replace(diagnosis.report, comparison=found))
+    finally:
+        for db in stores:
+            db.close()
+
+
+def _sides(inputs: Sequence[str], data: Material, options: Options, stdin: bytes | None) -> Pair | None:
+    """The two sides that the options ask for; None where a baseline holds benchmark results only."""
+    if options.after is not None:
+        before, after = around(options.after, data)
+        return Pair(before, after, f"--after {written(options.after)}", same_servers=True)
+    named = options.baseline or ""
+    window = window_of(named)
+    plain = replace(options, baseline=None)
+    if window is None:
+        loaded = load([named], plain)
+        if not loaded.captures:
+            reason = loaded.failed[0].warnings[0] if loaded.failed else f"{named}: holds no file"
+            raise OptionError(f"--baseline {reason}")
+        other = with_times(loaded, options.interval)
+        return (
+            Pair(other, data, f"--baseline {named}", same_servers=False) if other.has_more_than_runs else None
+        )
+    asked = (options.start, options.end or time.time()) if options.start is not None else None
+    earlier = data
+    if any(i.startswith(("http://", "https://")) for i in inputs):
+        earlier = with_times(
+            load(inputs, replace(plain, start=window[0], end=window[1]), stdin), options.interval
+        )
+    question = f"--baseline {written(window[0])}..{written(window[1])}"
+    return Pair(inside(window, earlier), beside(window, asked, data), question, same_servers=True)
 
 
 def _split_message(message: str) -> tuple[str, str, str, str]:
@@ -157,12 +231,11 @@ def _zone(name: str | None) -> zoneinfo.ZoneInfo | None:
         raise OptionError(f"--timezone {name}: no such zone; write it like Europe/Berlin") from error
 
 
-def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, charts: bool) -> Diagnosis:
-    inputs = [_summary(c) for c in loaded.captures] + loaded.failed
-    captures, timed, identities = _with_times(loaded, options.interval)
-    for capture, is_timed in zip(captures, timed, strict=True):
-        if is_timed:
-            cut(capture, options.start, options.end)
+def _diagnose(
+    db: duckdb.DuckDBPyConnection, data: Material, inputs: list[InputSummary], options: Options, charts: bool
+) -> tuple[Diagnosis, list[Judged]]:
+    """From captures to a report; also the deployments as they were judged, worst first."""
+    captures, timed, identities = data.captures, data.timed, data.identities
     firsts = [_store(db, capture, is_timed) for capture, is_timed in zip(captures, timed, strict=True)]
     build_signals(db, captures, identities, firsts, timed)
     settings = by_entity(captures, identities, _asked(options))
@@ -174,24 +247,28 @@ def _diagnose(db: duckdb.DuckDBPyConnection, loaded: Loaded, options: Options, c
     write_spans(db, courses, episodes)
     answers = Answers(db, size)
     answers.load()
-    judged = [
-        _judge(facts, options)
-        for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
-    ]
+    judged = _worst_first(
+        [
+            _judge(facts, options)
+            for facts in _deployments(db, captures, identities, courses, episodes, settings, answers, options)
+        ]
+    )
     report = _report(db, inputs, captures, judged)
+    series = tuple(signal_series(db, identities.entities)) if charts else ()
     answered = {j.facts.deployment: _answered(j) for j in judged}
-    if not charts:
-        return Diagnosis(report, (), answered)
-    from diagnostics.execute.capacity import known  # noqa: PLC0415  only for pages
+    view = None
+    facts: tuple[Known, ...] = ()
+    if charts and judged:
+        from diagnostics.execute.bench_view import bench_view  # noqa: PLC0415  only for whoever draws
+        from diagnostics.execute.capacity import known  # noqa: PLC0415
 
-    first = next((j.facts for j in judged if j.facts.deployment == report.deployments[0].name), None)
-    series = tuple(signal_series(db, identities.entities))
-    return Diagnosis(report, series, answered, known(first) if first else ())
+        view, facts = bench_view(judged[0].facts), known(judged[0].facts)
+    runs = [r for r in (judged[0].facts.runs if judged else ()) if BASELINE not in r.extra]
+    told = tuple(without_requests(run) for run in runs)
+    return Diagnosis(report, series, answered, told, view, facts), judged
 
 
-def _with_times(
-    loaded: Loaded, interval: float | None
-) -> tuple[list[Capture], list[bool], identity.Identities]:
+def with_times(loaded: Loaded, interval: float | None) -> Material:
     """Captures with a time at every sample, whether these are true times, and who is who in them.
 
     The dumps of one replica become one capture; a log takes the clock of the metrics that it follows.
@@ -201,10 +278,8 @@ def _with_times(
     timed: list[bool] = []
     dumps: dict[tuple[str, ...], list[timebase.Untimed]] = {}
     for i, capture in enumerate(loaded.captures):
-        shift = identities.shifts.get(i, 0.0)
-        if shift and capture.times is not None:
-            capture.times += shift
-            capture.time_basis += f"; moved by {shift / 3600:+g} h to the clock of the metrics"
+        if shift := identities.shifts.get(i, 0.0):
+            timebase.move_clock(capture, shift)
         if timebase.has_times(capture):
             captures.append(capture)
             timed.append(True)
@@ -217,11 +292,13 @@ def _with_times(
         captures.append(merge(ordered) if len(ordered) > 1 else ordered[0])
     # Merging renumbers captures; where nothing was merged the first answer still holds.
     merged = [a is not b for a, b in zip(captures, loaded.captures, strict=False)]
-    return captures, timed, identity.resolve(captures) if any(merged) else identities
+    return Material(captures, timed, identity.resolve(captures) if any(merged) else identities)
 
 
 def _store(db: duckdb.DuckDBPyConnection, capture: Capture, timed: bool) -> int:
-    """Store a capture and return the number of its first series."""
+    """Store a capture and return the number of its first series, 0 where it has none."""
+    if capture.runs and not (capture.series or capture.settings or capture.events):
+        return 0  # benchmark runs go to the rules as they are; a transaction for each of hundreds would take longest
     number = write_capture(db, capture, timed=timed)
     row = db.execute("SELECT min(series_id) FROM series WHERE input_id = ?", [number]).fetchone()
     return int(row[0]) if row and row[0] is not None else 0
@@ -266,7 +343,7 @@ def _deployments(
         for capture in captures
         for event in capture.events
     ]
-    runs = _runs(captures)
+    runs = _runs(captures) + _baseline_runs(options)
     result = []
     for name in dict.fromkeys(e.deployment for e in identities.entities):
         members = [e for e in identities.entities if e.deployment == name]
@@ -301,6 +378,17 @@ def _runs(captures: list[Capture]) -> list[BenchRun]:
     return group_steps(found)
 
 
+def _baseline_runs(options: Options) -> list[BenchRun]:
+    """Benchmark runs of a baseline that is a file or folder, marked: they are compared with and never judged."""
+    if options.baseline is None or not Path(options.baseline).exists():
+        return []
+    loaded = load([options.baseline], replace(options, baseline=None))
+    runs = _runs(loaded.captures)
+    for run in runs:
+        run.extra[BASELINE] = True
+    return runs
+
+
 def _range(db: duckdb.DuckDBPyConnection) -> tuple[float | None, float | None]:
     row = db.execute("SELECT min(first), max(last) FROM steps").fetchone()
     return (row[0], row[1]) if row else (None, None)
@@ -332,9 +420,8 @@ def _worst_first(judged: list[Judged]) -> list[Judged]:
 
 
 def _report(
-    db: duckdb.DuckDBPyConnection, inputs: list[InputSummary], captures: list[Capture], judged: list[Judged]
+    db: duckdb.DuckDBPyConnection, inputs: list[InputSummary], captures: list[Capture], ordered: list[Judged]
 ) -> Report:
-    ordered = _worst_first(judged)
     first = ordered[0] if ordered else None
     start, end = _range(db)
     step = db.execute("SELECT median(step) FROM steps").fetchone()
@@ -389,4 +476,4 @@ def _summary(capture: Capture) -> InputSummary:
     )  # fmt: skip
 
 
-__all__ = ["Judged", "Loaded", "Provenance", "Resolution", "diagnose", "load"]
+__all__ = ["Judged", "Loaded", "Provenance", "Resolution", "diagnose", "load", "walk", "with_times"]

@@ -5,8 +5,11 @@ Usage: python docs/generate.py --write | --check
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 import sys
+import tomllib
 from pathlib import Path
 
 from diagnostics.cli.options import help_text
@@ -16,6 +19,9 @@ from diagnostics.execute.rule import Rule
 from diagnostics.model.catalog import SIGNALS
 
 ROOT = Path(__file__).resolve().parent.parent
+CONCEPTS = ROOT / "tests" / "concepts"
+SOURCE = re.compile(r"Source:[^.]*\.")
+CONCEPT = re.compile(r"S\d\d")
 BLOCK = re.compile(r"<!-- generated -->.*?<!-- /generated -->", re.DOTALL)
 NOTE = "<!-- Made by docs/generate.py from the code; change the code instead. -->"
 
@@ -56,6 +62,47 @@ def signals_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def calculations() -> dict[str, list[str]]:
+    """Concept -> functions of the arithmetic whose docstring names it as its source, as ``module.function``."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "diagnostics" / "capacity").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            text = ast.get_docstring(node) if isinstance(node, ast.FunctionDef) else None
+            source = SOURCE.search(text or "")
+            for concept in CONCEPT.findall(source[0]) if source and isinstance(node, ast.FunctionDef) else ():
+                found.setdefault(concept, []).append(f"{path.stem}.{node.name}")
+    return found
+
+
+def concepts_page() -> str:
+    """One row a concept: the rules and calculations that carry it, and the input that proves it."""
+    catalogue = tomllib.loads((CONCEPTS / "concepts.toml").read_text("utf-8"))
+    arithmetic = calculations()
+    lines = [
+        "# Concepts",
+        "",
+        NOTE,
+        "",
+        "Each concept with the rules and the arithmetic (`diagnostics/capacity`) that carry it, and an input on which the",
+        "rule in bold must speak; `tests/concepts` fails when it no longer does.",
+        "",
+        "| concept | says | rules | arithmetic | input |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for concept, entry in catalogue.items():
+        slugs = [r.slug for r in all_rules() if concept in r.concepts]
+        rules = ", ".join(f"**{s}**" if s == entry["rule"] else s for s in slugs)
+        functions = ", ".join(f"`{name}`" for name in arithmetic.get(concept, []))
+        path = (CONCEPTS / entry["input"]).resolve().relative_to(ROOT)
+        options = "".join(
+            f" `--{k.replace('_', '-')} {shlex.quote(str(v))}`" for k, v in entry.get("options", {}).items()
+        )
+        lines.append(
+            f"| {concept} | {entry['is']} | {rules} | {functions} | [{path.name}](../../{path}){options} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def command_page() -> str:
     """The help text of the command."""
     return "\n".join(["# The diagnose command", "", NOTE, "", "```", help_text().rstrip(), "```"]) + "\n"
@@ -63,7 +110,8 @@ def command_page() -> str:
 
 def runbook_block(rule: Rule) -> str:
     """The facts of a rule at the head of its runbook."""
-    needs = "; ".join(" or ".join(n.any_of) for n in rule.needs)
+    needs = "; ".join(" or ".join(n.any_of) for n in rule.needs or rule.or_bench)
+    needs += ", or a benchmark" if rule.or_bench else ""
     lines = [
         "<!-- generated -->",
         "| | |",
@@ -84,6 +132,7 @@ def pages() -> dict[Path, str]:
     found = {
         ROOT / "docs/generated/rules.md": rules_page(),
         ROOT / "docs/generated/signals.md": signals_page(),
+        ROOT / "docs/generated/concepts.md": concepts_page(),
         ROOT / "docs/generated/cli.md": command_page(),
     }
     for rule in all_rules():

@@ -26,6 +26,9 @@ PAGES = {
     "speculation": "/speculation?source=speculation-misfit",
     "capacity": "/capacity?source=concurrency-cap&c-parameters=8&c-layers=32&c-kv_heads=8&c-heads=32"
     "&c-head_size=128&c-hidden=4096&c-gpu=H100+SXM&c-gpus=2&c-hourly=2.5",
+    "bench": "/bench?source=bench-knee",
+    "bench-empty": "/bench?source=healthy",
+    "compare": "/compare?source=concurrency-cap",
     "runbooks": "/runbooks",
     "runbook": "/runbooks/cap-throttled",
     "data": "/data?source=concurrency-cap",

@@ -13,8 +13,9 @@ from diagnostics.alerts.backtest import as_json, as_table, backtest, read_rules
 from diagnostics.alerts.options import INTERVAL
 from diagnostics.alerts.timeline import Span
 from diagnostics.cli.main import Exit
-from diagnostics.cli.options import Command, Parser, duration, moment
+from diagnostics.cli.options import Command, Parser, duration
 from diagnostics.model.errors import OptionError
+from diagnostics.model.moments import moment
 from diagnostics.options import Access
 from diagnostics.sources.http import open_session, without_credentials
 

@@ -24,6 +24,10 @@ def run(command: Command) -> int:
         from diagnostics.reports.redact import redact  # noqa: PLC0415  only when asked for
 
         diagnosis = redact(diagnosis)
+    if command.export_bench:
+        from diagnostics.sources.bench.export import export  # noqa: PLC0415  only when asked for
+
+        _save("--export-bench", command.export_bench, export(diagnosis.runs).encode())
     _write(command, _render(diagnosis, command))
     if command.verbose:
         for entry in diagnosis.report.inputs:
@@ -51,11 +55,14 @@ def _write(command: Command, content: str | bytes) -> None:
         else:
             sys.stdout.write(content)
         return
+    _save("--output", command.output, content.encode() if isinstance(content, str) else content)
+
+
+def _save(option: str, file: str, data: bytes) -> None:
     try:
-        data = content.encode("utf-8") if isinstance(content, str) else content
-        Path(command.output).write_bytes(data)
+        Path(file).write_bytes(data)
     except OSError as error:
-        raise OptionError(f"--output {command.output}: cannot be written: {error.strerror}") from error
+        raise OptionError(f"{option} {file}: cannot be written: {error.strerror}") from error
 
 
 def _status(report: Report, fail_on: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from diagnostics.configuration import read_configuration
 from diagnostics.model.configuration import Configuration
 from diagnostics.model.errors import OptionError
+from diagnostics.model.moments import moment
 from diagnostics.options import TOOL, Access, Options
 
 SUBCOMMANDS = ("rules", "explain", "plan", "dashboard", "alerts", "backtest", "watch")
@@ -38,6 +38,7 @@ class Command(argparse.Namespace):
     inputs: list[str]
     format: str
     output: str | None
+    export_bench: str | None
     quiet: bool
     verbose: bool
     fail_on: str
@@ -68,27 +69,6 @@ def duration(text: str) -> float:
     if not 0 < value < float("inf"):
         raise OptionError(f"{text!r} is no duration; write it like 30s, 15m or 2h")
     return value
-
-
-def moment(text: str) -> float:
-    """Unix seconds of an ISO 8601 time (UTC without a zone) or of Unix seconds.
-
-    Raises:
-        OptionError: neither.
-    """
-    try:
-        seconds = float(text)
-    except ValueError:
-        pass
-    else:
-        if not math.isfinite(seconds):
-            raise OptionError(f"{text!r} is no time; write 2026-01-31T12:00:00Z or Unix seconds")
-        return seconds
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise OptionError(f"{text!r} is no time; write 2026-01-31T12:00:00Z or Unix seconds") from error
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 def _pairs(values: Sequence[str], name: str) -> dict[str, str]:
@@ -164,6 +144,7 @@ def main_parser() -> Parser:
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=FORMATS, default="text")
     out.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
+    out.add_argument("--export-bench", metavar="FILE", help="benchmark runs as llm-d benchmark report 0.2")
     out.add_argument("--store", metavar="FILE", help="keep the data in this DuckDB file")
     out.add_argument("--runbook-base", metavar="URL", help="where runbook links point")
     out.add_argument("--dashboard-base", metavar="URL", help="where dashboard links point")

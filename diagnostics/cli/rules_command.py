@@ -33,19 +33,21 @@ def _list(command: Command) -> int:
     if command.format == "json":
         rows = [
             {"code": r.code, "rule": r.slug, "title": r.title, "family": r.family,
-             "needs": [list(n.any_of) for n in r.needs], "concepts": list(r.concepts), "support": r.support.value}
+             "needs": [list(n.any_of) for n in r.needs or r.or_bench], "concepts": list(r.concepts), "support": r.support.value}
             for r in rules
         ]  # fmt: skip
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         return Exit.DONE
     if command.format == "markdown":
-        print("| code | rule | title | needs | concepts |\n| --- | --- | --- | --- | --- |")
+        print("| code | rule | title | needs | concepts | proved on |\n| --- | --- | --- | --- | --- | --- |")
     for r in rules:
-        needs = " and ".join(" or ".join(n.any_of[:3]) for n in r.needs)
+        needs = " and ".join(" or ".join(n.any_of[:3]) for n in r.needs or r.or_bench)
         if command.format == "markdown":
-            print(f"| {r.code} | `{r.slug}` | {r.title} | {needs} | {' '.join(r.concepts)} |")
+            print(
+                f"| {r.code} | `{r.slug}` | {r.title} | {needs} | {' '.join(r.concepts)} | {r.support.value} |"
+            )
         else:
-            print(f"{r.code}  {r.slug:<32} {r.title}  [{needs}; {' '.join(r.concepts)}]")
+            print(f"{r.code}  {r.slug:<32} {r.title}  [{needs}; {' '.join(r.concepts)}; {r.support.value}]")
     return Exit.DONE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from diagnostics.execute import bench, bench_replay
 from diagnostics.execute.facts import Facts
 from diagnostics.model.report import Verdict
 from diagnostics.model.samples import Resolution
@@ -22,9 +23,12 @@ def collect_next(facts: Facts, verdict: Verdict) -> tuple[str, ...]:
     """
     thin = not facts.size or max(facts.resolution) is not Resolution.RANGE
     no_metrics = not facts.size or not (facts.has("ttft") | facts.has("itl")).any()
-    if verdict.status == "healthy" or not (thin or no_metrics):
+    if verdict.status == "healthy" or not (thin or no_metrics or facts.runs):
         return ()
-    found = [_dumps(facts)]
+    found = [_replay(facts)] if facts.runs else []
+    if not (thin or no_metrics):
+        return tuple(found)
+    found.append(_dumps(facts))
     if facts.size and not any(
         facts.setting(i, "max_num_seqs", "max_running_requests") for i in range(facts.size)
     ):
@@ -53,6 +57,12 @@ def _dumps(facts: Facts) -> str:
         f"for i in 1 2 3 4 5 6; do curl -s {url} > metrics_$i.txt; sleep {_DUMP_SECONDS}; done;"
         f" diagnose metrics_*.txt --interval {_DUMP_SECONDS}s{note}"
     )
+
+
+def _replay(facts: Facts) -> str:
+    """A benchmark with production's lengths and arrival rate where they are known; else one that can be relied on."""
+    model = next((run.model for run in bench.measured(facts) if run.model), None)
+    return bench_replay.command(facts, model, _address(facts))
 
 
 def _pod(facts: Facts) -> str:

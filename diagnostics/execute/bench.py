@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from diagnostics.engines import registry as engines
@@ -38,6 +39,16 @@ _NAME_LENGTH = 80
 def measured(facts: Facts) -> list[BenchRun]:
     """Runs that were measured: estimates, simulations and made-up examples prove nothing."""
     return [run for run in facts.runs if run.evidence_kind == "measured" and BASELINE not in run.extra]
+
+
+def sides(facts: Facts) -> list[BenchRun]:
+    """Measured runs that may be a side of a comparison: the baseline's are among them."""
+    return [run for run in facts.runs if run.evidence_kind == "measured"]
+
+
+def without_requests(run: BenchRun) -> BenchRun:
+    """The run without its single requests, which are many and only needed while rules run."""
+    return replace(run, steps=[replace(step, requests=[]) for step in run.steps])
 
 
 def levels(run: BenchRun) -> list[BenchStep]:

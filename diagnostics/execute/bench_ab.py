@@ -14,7 +14,6 @@ from diagnostics.model.samples import Resolution
 LARGE_LOAD, SMALL_LOAD = 32.0, 8.0
 # Accepted by drafted, and tokens a round, from which drafts count as accepted.
 ACCEPTED_RATE, ACCEPTED_LENGTH = 0.3, 1.5
-_SPECULATION = ("spec_method", "spec_draft_tokens", "draft_model")
 _WEIGHTS = ("weight_format", "model")
 _REPEAT = "repeat both sides three times in turn (A, B, A, B) at three or more loads"
 _LOSSLESS = "Do not switch speculation off to restore quality: verification is lossless (S26)."
@@ -22,7 +21,7 @@ _LOSSLESS = "Do not switch speculation off to restore quality: verification is l
 
 def speculation_at_load(facts: Facts) -> Outcome:
     """Fire where speculation makes fewer tokens at a large load than the same work without it."""
-    found = _speculating(facts)
+    found = bench_pairs.speculating(bench.sides(facts))
     if not found:
         return _no_pair("with and without speculation")
     hit = [p for p in found if p.points[-1].load >= LARGE_LOAD and _loses(p)]
@@ -43,7 +42,7 @@ def speculation_at_load(facts: Facts) -> Outcome:
 
 def drafter_cost(facts: Facts) -> Outcome:
     """Fire where drafts are accepted and even a small load gains nothing."""
-    found = _speculating(facts)
+    found = bench_pairs.speculating(bench.sides(facts))
     known = [p for p in found if _accepted(p) is not None]
     if not found:
         return _no_pair("with and without speculation")
@@ -72,7 +71,7 @@ def drafter_cost(facts: Facts) -> Outcome:
 
 def weight_only(facts: Facts) -> Outcome:
     """Fire where 16-bit weights overtake weight-only ones as load grows."""
-    runs = bench.measured(facts)
+    runs = bench.sides(facts)
     found = bench_pairs.pairs(runs, bench_pairs.is_sixteen_bit, bench_pairs.is_weight_only, _WEIGHTS)
     if not found:
         return _no_pair("in 16 bit and weight-only 4-bit")
@@ -96,13 +95,6 @@ def weight_only(facts: Facts) -> Outcome:
                       expected="the output of the 16-bit run", risk="less room for KV cache", undo="the 4-bit checkpoint"),
         do_not="Do not raise the batch to make up for it: that widens the gap.",
     ),))  # fmt: skip
-
-
-def _speculating(facts: Facts) -> list[Pair]:
-    return bench_pairs.pairs(
-        bench.measured(facts), lambda r: bench_pairs.speculates(r) is False, lambda r: bench_pairs.speculates(r) is True,
-        _SPECULATION,
-    )  # fmt: skip
 
 
 def _no_pair(which: str) -> Unanswered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from diagnostics.execute import bench
 from diagnostics.model.bench import BenchRun, BenchStep
+from diagnostics.sources.bench.grouping import taken_at
 
 # Mean lengths of two sides that are the same work, and loads that are the same load.
 SAME_LENGTH = 0.05
@@ -19,6 +21,8 @@ MIN_REQUESTS = 50
 # Repeats of each side from which their spread is worth having, and spreads between two means that are beyond noise.
 MIN_REPEATS = 2
 SPREADS = 3.0
+# Dated runs among which an upgrade is looked for; every pair is.
+_MOST_DATED = 200
 # What an A/B can be about, or what else can differ beside it.
 SETTINGS = (
     "engine", "engine_version", "engine_args", "model", "weight_format", "kv_format", "gpu_model", "gpus", "interconnect",
@@ -69,6 +73,20 @@ def differences(a: BenchRun, b: BenchRun) -> list[str]:
         if one is not None and other is not None and one != other:
             found.append(field)
     return found
+
+
+def upgrades(runs: list[BenchRun]) -> list[tuple[BenchRun, BenchRun]]:
+    """Pairs (earlier, later) by the dates in the files, of runs that differ in the engine's release and in nothing else."""
+    dated = [(t, r) for r in runs[:_MOST_DATED] if (t := taken_at(r)) is not None]
+    dated.sort(key=lambda x: x[0])
+    return [
+        (a, b)
+        for (early, a), (late, b) in itertools.combinations(dated, 2)
+        if early < late
+        and a.tool == b.tool
+        and a.model is not None
+        and differences(a, b) == ["engine_version"]
+    ]
 
 
 def matched(a: BenchRun, b: BenchRun) -> Iterator[tuple[list[BenchStep], list[BenchStep]]]:

@@ -32,7 +32,7 @@ class Bill(Struct, frozen=True):
 def outcome(facts: Facts) -> Outcome:
     """State the cost of the run that makes tokens cheapest; never louder than a remark."""
     runs = [r for r in bench.measured(facts) if any(s.output_tps for s in bench.levels(r))]
-    bills = [b for r in runs if (b := _bill(facts, r)) is not None]
+    bills = [b for r in runs if (b := bill(facts, r)) is not None]
     if bills:
         return Fired((_draft(facts, min(bills, key=lambda b: b.cost)),))
     if not runs:
@@ -43,17 +43,24 @@ def outcome(facts: Facts) -> Outcome:
     )
 
 
-def _bill(facts: Facts, run: BenchRun) -> Bill | None:
+def gpus_of(run: BenchRun) -> int | None:
+    """How many GPUs a run used, None where nothing tells it."""
+    if run.gpus is None and run.tp is None and run.pp is None and run.dp is None:
+        return None
+    return run.gpus or (run.tp or 1) * (run.pp or 1) * (run.dp or 1) * (run.replicas or 1)
+
+
+def bill(facts: Facts, run: BenchRun) -> Bill | None:
+    """The bill of a run; None without a price."""
     asked = facts.options.gpu_hourly
     each = asked if asked is not None else run.gpu_hourly
     if each is None:
         return None
-    degrees = (run.tp or 1) * (run.pp or 1) * (run.dp or 1) * (run.replicas or 1)
-    count = run.gpus or degrees
-    known = any(n is not None for n in (run.gpus, run.tp, run.pp, run.dp))
-    source = Provenance.CONFIGURED if asked is not None and known else Provenance.ASSUMED
+    known = gpus_of(run)
+    count = known or 1
+    source = Provenance.CONFIGURED if asked is not None and known is not None else Provenance.ASSUMED
     best = max((s for s in bench.levels(run) if s.output_tps), key=lambda s: s.output_tps or 0.0)
-    return Bill(run, each * count, source, best, known)
+    return Bill(run, each * count, source, best, known is not None)
 
 
 def _at_slo(facts: Facts, bill: Bill) -> str:

@@ -7,6 +7,7 @@ is no rate: the knee is where doubling the open requests no longer adds a tenth 
 from __future__ import annotations
 
 import math
+import statistics
 
 import numpy as np
 from msgspec import Struct
@@ -50,7 +51,7 @@ class Level(Struct, frozen=True):
     def latency(self, metric: str, stat: str) -> float | None:
         """A statistic at the median of the repeats, None where the file lacks it."""
         found = [v for s in self.steps if (v := s.stat(metric, stat)) is not None]
-        return float(np.median(found)) if found else None
+        return statistics.median(found) if found else None
 
 
 class Knee(Struct, frozen=True):
@@ -78,14 +79,22 @@ class Knee(Struct, frozen=True):
 
 def of_run(run: BenchRun) -> Knee | None:
     """The knee of a sweep; None where there are too few levels, or all keep up."""
-    served = bench.served(run)
-    rated = _levels([s for s in served if s.load_mode in ("open", "open-capped")], "requested_rps")
+    rated = open_levels(run)
     if len(rated) >= MIN_LEVELS:
         return _open(run, rated)
-    capped = _levels(
-        [s for s in served if s.requested_rps is None and s.load_mode != "burst"], "concurrency_cap"
-    )
+    capped = closed_levels(run)
     return _closed(run, capped) if len(capped) >= MIN_LEVELS else None
+
+
+def open_levels(run: BenchRun) -> list[Level]:
+    """Loads of a sweep over the request rate, lightest first."""
+    return _levels([s for s in bench.served(run) if s.load_mode in ("open", "open-capped")], "requested_rps")
+
+
+def closed_levels(run: BenchRun) -> list[Level]:
+    """Loads of a sweep over the number of open requests, lightest first."""
+    paced = [s for s in bench.served(run) if s.requested_rps is None and s.load_mode != "burst"]
+    return _levels(paced, "concurrency_cap")
 
 
 def sweeps(runs: list[BenchRun]) -> list[BenchRun]:
@@ -110,7 +119,7 @@ def _levels(steps: list[BenchStep], field: str) -> list[Level]:
     found = []
     for load, members in sorted(grouped.items()):
         rates = [r for s in members if (r := bench.output_rate(s)) is not None]
-        found.append(Level(load, tuple(members), float(np.median(rates)) if rates else None))
+        found.append(Level(load, tuple(members), statistics.median(rates) if rates else None))
     return found
 
 

@@ -63,9 +63,34 @@ def is_sixteen_bit(run: BenchRun) -> bool:
 
 def speculates(run: BenchRun) -> bool | None:
     """Whether a run drafts; None where it does not say."""
-    if run.spec_method is not None:
-        return run.spec_method.lower() not in ("none", "off", "false", "unknown")
-    return True if run.spec_draft_tokens or run.draft_model else None
+    method = (run.spec_method or "unknown").lower()
+    if method != "unknown":
+        return method not in ("none", "off", "false")
+    return True if run.spec_draft_tokens or run.draft_model or reports_drafts(run) else None
+
+
+def reports_drafts(run: BenchRun) -> bool:
+    """Whether a level holds an acceptance of its own minutes."""
+    return any(
+        s.spec_scope != "lifetime" and (s.spec_acceptance is not None or s.spec_tokens_per_step is not None)
+        for s in run.steps
+    )
+
+
+def speculating(runs: list[BenchRun]) -> list[Pair]:
+    """Pairs without and with speculation.
+
+    A tool that writes acceptance whenever the server drafts says by its silence that the server does not.
+    """
+    told = {(r.format, r.format_era) for r in runs if reports_drafts(r) and r.format_era is not None}
+
+    def is_off(run: BenchRun) -> bool:
+        drafts = speculates(run)
+        return drafts is False or (drafts is None and (run.format, run.format_era) in told)
+
+    return pairs(
+        runs, is_off, lambda r: speculates(r) is True, ("spec_method", "spec_draft_tokens", "draft_model")
+    )
 
 
 def pairs(
@@ -85,13 +110,18 @@ def pairs(
     found = []
     some = runs[:_MOST_RUNS]
     for a, b in itertools.product(filter(without, some), filter(having, some)):
-        if a is b or a.tool != b.tool or not _same_machine(a, b):
+        if a is b or _are_both_earlier(a, b) or a.tool != b.tool or not _same_machine(a, b):
             continue
         points = _points(a, b)
         if points:
             others = tuple(d for d in bench_compare.differences(a, b) if d not in about)
             found.append(Pair(a, b, points, others))
     return sorted(found, key=lambda p: (len(p.confounders), -len(p.points)))
+
+
+def _are_both_earlier(a: BenchRun, b: BenchRun) -> bool:
+    """Whether neither run is one that is asked about: both are of the baseline."""
+    return bench.BASELINE in a.extra and bench.BASELINE in b.extra
 
 
 def _same_machine(a: BenchRun, b: BenchRun) -> bool:
@@ -105,12 +135,21 @@ def _same_machine(a: BenchRun, b: BenchRun) -> bool:
 def _points(a: BenchRun, b: BenchRun) -> tuple[Point, ...]:
     found = []
     for mine, theirs in bench_compare.matched(a, b):
-        one, other = ([s.output_tps for s in side if s.output_tps] for side in (mine, theirs))
+        one, other = _rates(mine, theirs)
         load = mine[0].concurrency_cap or mine[0].batch_size or mine[0].requested_rps
         if one and other and load:
             ratio = statistics.median(other) / statistics.median(one)
             found.append(Point(float(load), mine[0], theirs[0], ratio, min(len(one), len(other)) > 1))
     return tuple(sorted(found, key=lambda p: p.load))
+
+
+def _rates(mine: list[BenchStep], theirs: list[BenchStep]) -> tuple[list[float], list[float]]:
+    """Output tokens a second of both sides; all tokens where a file counts no others: the prompts are the same."""
+    for field in ("output_tps", "total_tps"):
+        one, other = ([v for s in side if (v := getattr(s, field))] for side in (mine, theirs))
+        if one and other:
+            return one, other
+    return [], []
 
 
 def curve(pair: Pair) -> str:

@@ -95,6 +95,7 @@ class Rule(Struct, frozen=True):
         family: scheduler, memory, cache, speculation, fleet, ...
         concepts: numbers of the serving concepts it teaches.
         needs: what must be there; each entry must be met by at least one replica.
+        or_bench: what the engine's half needs, where a benchmark can answer instead: then ``needs`` is empty.
         evaluate: pure; reads facts, returns an outcome.
         support: on what it was proved.
         full: the resolution from which silence means that nothing is wrong.
@@ -110,3 +111,4 @@ class Rule(Struct, frozen=True):
     support: Support = Support.RECORDING
     full: Resolution = Resolution.RANGE
     thresholds: dict[str, tuple[float, str]] = field(default_factory=dict)
+    or_bench: tuple[Need, ...] = ()

@@ -66,12 +66,16 @@ class Remedy(Struct, frozen=True):
 
 
 class Impact(Struct, frozen=True):
-    """What it costs now, or what the change would give. ``estimate`` is None rather than a guess."""
+    """What it costs now, or what the change would give. ``estimate`` is None rather than a guess.
+
+    ``interval`` bounds the estimate, in its unit; the statement says it in words, so the JSON does not repeat it.
+    """
 
     statement: str
     estimate: float | None = None
     unit: str = ""
     basis: str = ""
+    interval: tuple[float, float] | None = None
 
 
 class Scope(Struct, frozen=True):

@@ -9,6 +9,9 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from diagnostics.model.bench import BenchRun
+from diagnostics.model.bench_view import BenchView
+from diagnostics.model.comparison import Comparison
 from diagnostics.model.findings import Finding
 from diagnostics.model.samples import Provenance
 
@@ -130,7 +133,10 @@ class NotEvaluated(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Everything that is known at the end. Field order is the order of the JSON."""
+    """Everything that is known at the end. Field order is the order of the JSON.
+
+    ``comparison`` is None, and absent from the JSON, unless one was asked for.
+    """
 
     schema_version: int
     generated_at: float
@@ -146,6 +152,7 @@ class Report(Struct, frozen=True):
     collect_next: tuple[str, ...]
     suppressed: dict[str, int]
     passed: tuple[str, ...]
+    comparison: Comparison | None = None
 
 
 class SignalSeries(Struct, frozen=True, eq=False):
@@ -175,10 +182,16 @@ class Known(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """A report with the series that prove it, and what is known of the first deployment's size.
 
-    ``answered`` maps each deployment to the rules that could be asked there, whether they fired or not.
+    Attributes:
+        answered: for each deployment, the rules that could be asked there, whether they fired or not.
+        runs: the benchmark runs that were read, without their requests.
+        bench: the same laid out for a page, when charts were asked for.
+        known: what capacity and cost are planned from, when charts were asked for.
     """
 
     report: Report
     series: tuple[SignalSeries, ...] = field(default=())
     answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    runs: tuple[BenchRun, ...] = field(default=())
+    bench: BenchView | None = None
     known: tuple[Known, ...] = field(default=())

@@ -73,6 +73,7 @@ class Setting(Struct, frozen=True):
         provenance: ``configured`` for flags, logs and metrics labels; ``assumed`` for remarks.
         where: words for a person, for example ``launch command`` or ``start-up line 'non-default args'``.
         labels: identity labels (``pod``, ``instance``, ``engine``) when the setting belongs to one replica.
+        time: Unix seconds at which a log said it; None for what says no time.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Setting(Struct, frozen=True):
     provenance: Provenance
     where: str
     labels: dict[str, str] = field(default_factory=dict)
+    time: float | None = None
 
 
 class LogEvent(Struct, frozen=True):

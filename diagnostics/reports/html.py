@@ -17,6 +17,7 @@ from diagnostics.reports import html_cards as parts
 from diagnostics.reports import html_rest as rest
 from diagnostics.reports.cards import finding_cards, primary, verdict_card
 from diagnostics.reports.escape import markup
+from diagnostics.reports.html_compare import comparison
 from diagnostics.reports.json import iso
 from diagnostics.reports.theme import FONT, MONO, SEVERITY_STYLES, Theme, counterparts
 
@@ -91,6 +92,7 @@ def _body(diagnosis: Diagnosis, figures: Figures) -> list[str]:
     paired = list(zip(report.findings, cards, strict=True))
     sections = [
         parts.verdict(report),
+        comparison(report),
         rest.deployments(report),
         rest.ribbon(report, figures),
         rest.headroom(diagnosis),

@@ -13,7 +13,9 @@ from msgspec import Struct
 from diagnostics.model.report import Report
 
 # Absent, not null, where it was not asked for.
-_ON_REQUEST = frozenset({"team_runbook"})
+_ON_REQUEST = frozenset({"comparison", "team_runbook"})
+# Said in words beside it.
+_IN_WORDS = frozenset({"interval"})
 _TIMES = frozenset({"start", "end", "since", "generated_at"})
 
 
@@ -26,7 +28,7 @@ def as_dict(value: Any, name: str = "") -> Any:
     """A report or a part of it in JSON's own types; times become text, numbers that are none become null."""
     if isinstance(value, Struct):
         found = {field: getattr(value, field) for field in value.__struct_fields__}
-        hidden = {k for k in _ON_REQUEST if found.get(k) is None}
+        hidden = _IN_WORDS | {k for k in _ON_REQUEST if found.get(k) is None}
         return {k: as_dict(v, k) for k, v in found.items() if k not in hidden}
     if isinstance(value, Enum):
         return value.value

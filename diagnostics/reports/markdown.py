@@ -17,6 +17,7 @@ from diagnostics.reports.cards import (
     verdict_card,
     without_do_not,
 )
+from diagnostics.reports.compare_card import TITLE, comparison_card
 from diagnostics.reports.escape import markdown, markdown_block, markdown_code
 from diagnostics.reports.json import iso
 from diagnostics.reports.theme import clock
@@ -29,6 +30,7 @@ def render(report: Report) -> str:
     cards = finding_cards(report)
     blocks = [
         *_verdict(report),
+        *_comparison(report),
         *_deployments(report),
         *_ribbon(report),
         *(block for card in cards if card.severity is not Severity.INFO for block in _finding(card)),
@@ -52,6 +54,24 @@ def _verdict(report: Report) -> Iterator[str]:
     if card.collect_next:
         yield "To settle what is open:"
         yield markdown_block(list(card.collect_next), "sh")
+
+
+def _comparison(report: Report) -> Iterator[str]:
+    if report.comparison is None:
+        return
+    card = comparison_card(report.comparison)
+    yield f"### {TITLE}"
+    yield f"**{markdown(card.kind)}**; {'; '.join(markdown(s) for s in (*card.sides, card.binding))}."
+    yield markdown(card.sentence)
+    if card.settings:
+        yield _table(("setting", *card.names), card.settings)
+    if card.findings:
+        rows = ((f.rule, f.outcome, f.because) for f in card.findings)
+        yield _table(("finding", "what became of it", "why"), rows)
+    if card.moved:
+        numbers = ((c.name, c.before, c.after, c.factor, c.judged) for c in card.moved)
+        yield _table(("measured", *card.names, "factor", "judged"), numbers)
+    yield f"Noise: {markdown(card.noise)}."
 
 
 def _deployments(report: Report) -> Iterator[str]:

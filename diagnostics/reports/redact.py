@@ -166,4 +166,8 @@ def _finish(report: Report) -> Report:
     findings = tuple(
         replace(f, runbook=f"diagnose explain {f.rule}", team_runbook=None) for f in report.findings
     )
-    return replace(report, inputs=inputs, findings=findings)
+    # A baseline is a path or an address.
+    compared = report.comparison
+    if compared is not None:
+        compared = replace(compared, asked=compared.asked.partition(" ")[0])
+    return replace(report, inputs=inputs, findings=findings, comparison=compared)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from diagnostics.model.findings import Evidence, Finding, Remedy, Severity, confidence_word
 from diagnostics.model.report import Regime, ReplicaRegimes, Report
 from diagnostics.reports import ribbon
+from diagnostics.reports.compare_card import TITLE, comparison_card
 from diagnostics.reports.escape import terminal
 
 _MAX_WIDTH = 110
@@ -44,7 +45,12 @@ def render(report: Report, *, colour: bool = False, width: int | None = None) ->
     """
     columns = min(width or shutil.get_terminal_size((100, 24)).columns, _MAX_WIDTH)
     paint = _Paint(colour)
-    lines = [*_verdict(report, paint, columns), *_deployments(report), *_ribbons(report, paint, columns)]
+    lines = [
+        *_verdict(report, paint, columns),
+        *_comparison(report, paint, columns),
+        *_deployments(report),
+        *_ribbons(report, paint, columns),
+    ]
     for finding in report.findings:
         if finding.severity is not Severity.INFO:
             lines += ["", *_finding(finding, paint, columns)]
@@ -81,6 +87,24 @@ def _verdict(report: Report, paint: _Paint, columns: int) -> Iterator[str]:
     if window.start is not None and window.end is not None:
         note = f"{clock(window.start)} to {clock(window.end)} UTC ({window.time_basis})"
         yield paint(terminal(note), _DIM)
+
+
+def _comparison(report: Report, paint: _Paint, columns: int) -> Iterator[str]:
+    if report.comparison is None:
+        return
+    card = comparison_card(report.comparison)
+    yield ""
+    yield paint(f"{TITLE}: {card.kind}", _BOLD)
+    yield from _wrap(card.sentence, columns, "  ")
+    yield paint(terminal("  " + "; ".join(card.sides)), _DIM)
+    for name, before, after in card.settings:
+        yield from _wrap(f"{name}: {before} -> {after}", columns, "           ", "  setting  ")
+    for row in card.findings:
+        yield from _wrap(f"{row.rule}: {row.outcome}; {row.because}", columns, "           ", "  finding  ")
+    for change in card.moved:
+        values = f"{change.before} -> {change.after}"
+        yield terminal(f"  {change.judged:<8} {change.name:<42} {values:<34} {change.factor}").rstrip()
+    yield from _wrap(f"Noise: {card.noise}.", columns, "  ")
 
 
 def _deployments(report: Report) -> Iterator[str]:

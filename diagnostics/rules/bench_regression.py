@@ -1,7 +1,8 @@
 """A later run is worse than its baseline beyond noise (S16).
 
-Which run comes first is never guessed: the baseline is the one that the user names. A difference counts when the same work at
-the same load is worse by more than repeats or the requests themselves scatter; two bare means are a remark at most.
+Which run comes first is never guessed: the baseline is the one that the user names, else the dates inside the files tell an
+upgrade of the engine. A difference counts when the same work at the same load is worse by more than repeats or the requests
+themselves scatter; two bare means are a remark at most.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ def evaluate(facts: Facts) -> Outcome:
     after = bench.measured(facts)
     if not after:
         return bench.nothing()
-    before = [r for r in facts.runs if bench.BASELINE in r.extra and r.evidence_kind == "measured"]
-    if not before:
+    before = [r for r in bench.sides(facts) if bench.BASELINE in r.extra]
+    ordered = [(a, b) for a in before for b in after] or bench_compare.upgrades(after)
+    if not ordered:
         return Unanswered(Reason.OPTION_NOT_GIVEN, ("baseline",), "name the earlier run: --baseline PATH")
-    pairs = [(a, b, m) for a in before for b in after for m in bench_compare.matched(a, b)]
+    pairs = [(a, b, m) for a, b in ordered for m in bench_compare.matched(a, b)]
     if not pairs:
         how = "repeat the baseline's run: same data set, lengths and load"
         return Unanswered(Reason.TOO_FEW_SAMPLES, ("the same load on both sides",), how)

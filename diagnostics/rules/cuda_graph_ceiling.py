@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from diagnostics.engines import flags
-from diagnostics.execute import courses, words
+from diagnostics.execute import bench, bench_ceiling, courses, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Support, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -29,6 +29,11 @@ MIN_TOKENS = 2000.0
 # Share of the time above the ceiling from which it matters.
 ABOVE_SHARE = 0.05
 CEILING_NAMES = ("max_cudagraph_capture_size", "cuda_graph_max_bs", "cuda_graph_max_bs_decode")
+# What the engine's half needs; a benchmark can answer without it.
+NEEDS = (
+    Need(CEILING_NAMES, how_to_get="give the start-up log: it names the largest graph captured"),
+    Need(("running",)),
+)
 
 
 class Jump(Struct, frozen=True):
@@ -41,6 +46,17 @@ class Jump(Struct, frozen=True):
 
 
 def evaluate(facts: Facts) -> Outcome:
+    """Judge the engine's own record; a sweep over concurrency answers where that is not there."""
+    return bench.either(facts, NEEDS, _from_engine, _from_bench)
+
+
+def _from_bench(facts: Facts) -> Outcome:
+    """A sweep, with the ceiling of the log or configuration beside it."""
+    known = [c for i in range(facts.size) if not np.isnan(c := _ceiling(facts, i))]
+    return bench_ceiling.outcome(facts, min(known, default=None))
+
+
+def _from_engine(facts: Facts) -> Outcome:
     """Compare the time a token on both sides of the ceiling."""
     ceilings = np.array([_ceiling(facts, i) for i in range(facts.size)])
     over = facts.column("running", Stat.MAX) > ceilings
@@ -148,10 +164,8 @@ RULE = Rule(
     title="Batches above the largest captured CUDA graph run eagerly",
     family="scheduler",
     concepts=("S13",),
-    needs=(
-        Need(CEILING_NAMES, how_to_get="give the start-up log: it names the largest graph captured"),
-        Need(("running",)),
-    ),
+    needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     support=Support.REPORT,
     thresholds={"time a token above by below the ceiling": (JUMP, "ratio"), "time above the ceiling":

@@ -142,6 +142,7 @@ RULE = Rule(
     family="speculation",
     concepts=("S17",),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     support=Support.SOURCE,
     full=Resolution.PAIR,

@@ -138,6 +138,7 @@ RULE = Rule(
     family="speculation",
     concepts=("S09", "S17", "S26"),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={"accepted by drafted tokens": (LOW_RATE, "ratio"), "tokens a round": (LOW_LENGTH, "tokens")},

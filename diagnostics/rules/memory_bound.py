@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.execute import remedies, words
+from diagnostics.execute import gain, remedies, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule
 from diagnostics.model.findings import ChartHint, Impact, Role, Severity, Window
@@ -73,7 +73,7 @@ def _over_time(facts: Facts, hit: tuple[int, ...]) -> Draft:
             facts.evidence(worst, running, "<", cap),
         ),
         chart=ChartHint(("kv_usage", "waiting", "running"), {"kv_usage": KV_FULL}),
-        impact=Impact("requests wait for blocks of the KV cache", None, "requests", "measured queue"),
+        impact=gain.lifted(facts, worst, during),
         remedies=remedies.more_kv_memory(facts, worst),
         do_not=(
             "Do not raise the concurrency cap: admitted requests would be preempted and recomputed.",

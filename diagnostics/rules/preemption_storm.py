@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 
-from diagnostics.execute import remedies, words
+from msgspec.structs import replace
+
+from diagnostics.execute import bench, bench_preempted, gain, remedies, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Impact, Remedy, Role, Severity
@@ -20,9 +22,16 @@ from diagnostics.signals.settings import CAP_NAMES, limit
 
 # Two dumps show an increase and no course: the ratio must be far beyond the threshold to be called a storm.
 PAIR_RATIO = 2 * STORM_RATIO
+# What the engine's half needs; a benchmark can answer without it.
+NEEDS = (Need(("preemptions",)),)
 
 
 def evaluate(facts: Facts) -> Outcome:
+    """Judge the engine's own record; a benchmark that counts preemptions answers where that is not there."""
+    return bench.either(facts, NEEDS, _from_engine, bench_preempted.outcome)
+
+
+def _from_engine(facts: Facts) -> Outcome:
     """Fire from the preempting regime, or between dumps when preemptions are a large part of finished requests."""
     seconds = facts.seconds(Regime.PREEMPTING)
     over_time = [i for i in range(facts.size) if words.matters(seconds[i], facts.courses[i].observed)]
@@ -77,7 +86,7 @@ def _storm(facts: Facts, hit: tuple[int, ...], resolution: Resolution) -> Draft:
             facts.evidence(worst, kv, ">", None),
         ),
         chart=ChartHint(("preemptions", "kv_usage", "running", "waiting"), {}),
-        impact=_waste(facts, worst, float(events[worst]), running),
+        impact=_impact(facts, worst, during, _waste(facts, worst, float(events[worst]), running)),
         remedies=_remedies(facts, worst, running),
         do_not=(
             "Do not raise the concurrency cap: more sequences would share the same blocks and be preempted sooner.",
@@ -90,6 +99,14 @@ def _storm(facts: Facts, hit: tuple[int, ...], resolution: Resolution) -> Draft:
         explains=("memory-bound", "past-saturation-knee", "prefill-stalls-decode"),
         because="preemptions are a large part of finished requests",
     )
+
+
+def _impact(facts: Facts, i: int, during: str, waste: Impact) -> Impact:
+    """What more memory would serve where requests pile up, beside what is thrown away; else only the latter."""
+    more = gain.lifted(facts, i, during)
+    if more.estimate is None:
+        return waste
+    return replace(more, statement=f"{waste.statement}; {more.statement}")
 
 
 def _waste(facts: Facts, i: int, events: float, running: float) -> Impact:
@@ -140,7 +157,8 @@ RULE = Rule(
     title="Sequences are preempted over and over and their work is thrown away",
     family="scheduler",
     concepts=("S12",),
-    needs=(Need(("preemptions",)),),
+    needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={

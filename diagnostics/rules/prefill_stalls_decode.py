@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engines import flags
-from diagnostics.execute import words
+from diagnostics.execute import bench, bench_stalls, words
 from diagnostics.execute.facts import Facts, Mask
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -35,9 +35,21 @@ MAX_PREEMPTED = 0.05
 # A log has no gaps: tokens a second of each running request collapse to this share of its best in steps with prefill.
 COLLAPSE = 0.05
 MIN_COLLAPSED_LINES = 2.0
+# What the engine's half needs; a benchmark can answer without it.
+NEEDS = (Need(("itl", "generation_tokens")),)
 
 
 def evaluate(facts: Facts) -> Outcome:
+    """Judge the engine's own record; the single gaps of a benchmark answer where that is not there."""
+    return bench.either(facts, NEEDS, _from_engine, _from_bench)
+
+
+def _from_bench(facts: Facts) -> Outcome:
+    """Single requests of a benchmark."""
+    return bench_stalls.outcome(facts, facts.options.slo.get("itl_p99"))
+
+
+def _from_engine(facts: Facts) -> Outcome:
     """Fire from the gaps between tokens, or from collapsing generation where only a log is there."""
     # The stretch in which gaps are long, where there is a course to find it in; else everything seen.
     during = "stalling" if any(facts.episodes) else "all"
@@ -232,7 +244,8 @@ RULE = Rule(
     title="Long prefills stall every generating sequence",
     family="scheduler",
     concepts=("S19",),
-    needs=(Need(("itl", "generation_tokens")),),
+    needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     full=Resolution.PAIR,
     thresholds={

@@ -155,6 +155,7 @@ RULE = Rule(
     family="speculation",
     concepts=("S08", "S17"),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     support=Support.SOURCE,
     full=Resolution.PAIR,

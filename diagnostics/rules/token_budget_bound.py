@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from diagnostics.engines import flags
-from diagnostics.execute import words
+from diagnostics.execute import gain, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Need, Outcome, Passed, Rule
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity
@@ -74,7 +74,7 @@ def _draft(facts: Facts, hit: tuple[int, ...]) -> Draft:
         ),
         evidence=_evidence(facts, worst, during, budget, inferred),
         chart=ChartHint(("iteration_tokens", "waiting", "running", "prompt_tokens", "kv_usage"), _lines(budget)),
-        impact=Impact("requests wait for prefill", None, "requests", "measured queue"),
+        impact=_impact(facts, worst, during, variant),
         remedies=_remedies(facts, worst, budget, variant),
         do_not=(
             "Do not raise the concurrency cap: it is not reached.",
@@ -90,6 +90,23 @@ def _draft(facts: Facts, hit: tuple[int, ...]) -> Draft:
         explains=("past-saturation-knee", "prefill-stalls-decode"),
         because="steps hold almost only prompt tokens while requests wait and memory is free",
     )  # fmt: skip
+
+
+def _impact(facts: Facts, i: int, during: str, variant: str | None) -> Impact:
+    """A larger budget carries more where steps are short of tokens, and nothing where they are short of compute."""
+    if variant == "budget":
+        return gain.lifted(facts, i, during)
+    if variant == "prefill-compute":
+        return Impact(
+            "a larger budget would add no throughput: computing prompts is the limit",
+            1.0,
+            "x throughput",
+            "a full step takes several times as long as a light one, so time goes into its tokens",
+            (1.0, 1.0 + gain.SERVED),
+        )
+    return Impact(
+        "requests wait for prefill", None, "", "whether larger steps would carry more cannot be told here"
+    )
 
 
 def _lines(budget: float | None) -> dict[str, float]:

@@ -25,7 +25,10 @@ REMAINDER = 0.0
 
 
 class Case(Struct, frozen=True):
-    """A degree that does not divide, where it was found, and the size that it leaves a rest of."""
+    """A degree that does not divide, where it was found, and the size that it leaves a rest of.
+
+    Each part of the size must be a multiple of ``tile``; a degree that nobody said is 1.
+    """
 
     hit: tuple[int, ...]
     tp: int
@@ -34,6 +37,7 @@ class Case(Struct, frozen=True):
     size: int
     window: Window
     text: str
+    tile: int = 1
 
 
 def evaluate(facts: Facts) -> Outcome:
@@ -62,11 +66,20 @@ def _degree(facts: Facts, i: int) -> int | None:
 
 
 def _refusal(facts: Facts, refused: list[LogEvent]) -> Case:
-    size, tp = (int(refused[0].fields.get(name, "0")) for name in ("heads", "tp"))
-    why = f"{size:,} is no multiple of {tp}" if size and tp else "the engine refused it"
+    fields = refused[0].fields
+    hit = deployment.members(facts, refused)
+    asked = next((d for i in hit if (d := _degree(facts, i))), 1)
+    if "tile" in fields:
+        part, tile, tp = int(fields["part"]), int(fields["tile"]), asked
+        size = part * tp
+        why = f"the part of a quantized layer on each GPU is {part:,}, no multiple of {tile}"
+    else:
+        tile = 1
+        size, tp = (int(fields.get(name, "0")) for name in ("heads", "tp"))
+        why = f"{size:,} is no multiple of {tp}" if size and tp else "the engine refused it"
     text = f"The engine refused: {refused[0].text.strip()[:240]}"
-    hit, window = deployment.members(facts, refused), deployment.moments(refused)
-    return Case(hit, max(tp, 1), (why,), "the size that the engine names", size, window, text)
+    window = deployment.moments(refused)
+    return Case(hit, max(tp, 1), (why,), "the size that the engine names", size, window, text, tile)
 
 
 def _by_structure(i: int, shape: ModelShape, tp: int, why: tuple[str, ...]) -> Case:
@@ -83,11 +96,17 @@ def _allowed(facts: Facts, case: Case) -> list[int]:
     """Common degrees below the one asked for that divide what is known of the model."""
     shape = deployment.shape(facts, case.hit[0])
     below = [d for d in COMMON_DEGREES if d < case.tp]
-    return [d for d in below if (not tp_obstacles(shape, d) if shape else case.size and case.size % d == 0)]
+    fitting = [d for d in below if not tp_obstacles(shape, d)] if shape else below
+    if shape and case.tile == 1:
+        return fitting
+    return [d for d in fitting if case.size and case.size % d == 0 and case.size // d % case.tile == 0]
 
 
 def _invalid(facts: Facts, case: Case) -> Draft:
     good = _allowed(facts, case)
+    rest = case.size % case.tp or case.size // case.tp % case.tile
+    current = str(case.tp) if case.tp > 1 else None
+    asked = f"over {case.tp} GPUs" if case.tp > 1 else "at the degree asked for"
     best = str(good[-1]) if good else None
     flag = flags.flag_for(facts.engine, facts.version, "tensor-parallel")
     return Draft(
@@ -95,13 +114,13 @@ def _invalid(facts: Facts, case: Case) -> Draft:
         role=Role.CAUSE,
         replicas=case.hit,
         window=case.window,
-        summary=f"Tensor parallelism over {case.tp} GPUs is not possible for this model: "
+        summary=f"Tensor parallelism {asked} is not possible for this model: "
                 f"{'; '.join(case.why)}",
         explanation=case.text
         + (f" Degrees that divide it: {', '.join(map(str, good))}." if good else "")
         + " Each GPU must get equal parts, and whole heads.",
         evidence=(
-            Evidence(f"{case.what} over the degree", "remainder", float(case.size % case.tp), "parts", ">",
+            Evidence(f"{case.what} over the degree", "remainder", float(rest), "parts", ">",
                      REMAINDER, facts.entities[case.hit[0]].label, Provenance.CONFIGURED),
         ),
         chart=ChartHint(("up",)),
@@ -113,7 +132,7 @@ def _invalid(facts: Facts, case: Case) -> Draft:
             Remedy("Use a degree that divides the "
                    f"model{f', {flag} {best}' if flag and best else ''}; give GPUs that are left over to a "
                    "second replica or to pipeline stages.", "next-rollout", True, facts.engine, flag,
-                   str(case.tp), best, "it starts", "weights a GPU grow: check that they fit", "old degree"),
+                   current, best, "it starts", "weights a GPU grow: check that they fit", "old degree"),
         ),
         do_not=("Do not edit config.json to pass the check: the weights would not match it.",),
         refuted_by="The engine starts with this degree.",

@@ -12,7 +12,7 @@ import numpy as np
 
 from diagnostics.capacity.hardware import GIB
 from diagnostics.engines import flags
-from diagnostics.execute import budget, deployment, words
+from diagnostics.execute import bench_scaling, budget, deployment, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule, Unanswered
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
@@ -42,9 +42,14 @@ def evaluate(facts: Facts) -> Outcome:
         slow = bool(told) or (tp is not None and bool(rows) and all(tp > gpu.fast_domain for gpu in rows))
         if (tp is None or tp > 1) and (slow or _crosses_hosts(facts, i, tp)):
             drafts.append(_draft(facts, i, tp, bool(told)))
+    if any(d.severity is Severity.WARNING for d in drafts):
+        return Fired(tuple(drafts[:1]))
+    told_by_sweep = bench_scaling.outcome(facts) if facts.runs else None
+    if isinstance(told_by_sweep, Fired):
+        return told_by_sweep
     if drafts:
         return Fired(tuple(drafts[:1]))
-    if known:
+    if known or isinstance(told_by_sweep, Passed):
         return Passed()
     return Unanswered(
         Reason.NOT_CONFIGURED, ("tensor_parallel_size", "gpu"), "give the launch command and the GPU (--gpu)"

@@ -148,6 +148,7 @@ RULE = Rule(
     family="quantization",
     concepts=("S08",),
     needs=(),
+    or_bench=NEEDS,
     evaluate=evaluate,
     support=Support.REPORT,
     full=Resolution.PAIR,

@@ -86,7 +86,8 @@ def limit(settings: dict[str, Setting], names: tuple[str, ...]) -> float | None:
         except ValueError:
             continue
         ranks = settings.get("dp_size") or settings.get("data_parallel_size")
-        if name == "max_running_requests" and "command" in setting.where and ranks and ranks.value.isdigit():
+        whole = setting.where.startswith("asked") or "command" in setting.where
+        if name == "max_running_requests" and whole and ranks and ranks.value.isdigit():
             value //= max(int(ranks.value), 1)
         if value > 0:
             return value

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from diagnostics.model.samples import Capture
 
@@ -27,6 +28,18 @@ def has_times(capture: Capture) -> bool:
     """Whether every sample of a capture carries a time."""
     times = capture.times
     return times is None or len(times) == 0 or not bool(np.isnan(times).any())
+
+
+def move_clock(capture: Capture, seconds: float) -> None:
+    """Move everything in a capture that has a time, in place, and say so."""
+    if capture.times is None:
+        return
+    capture.times += seconds
+    capture.events = [replace(e, time=e.time + seconds) if e.time is not None else e for e in capture.events]
+    capture.settings = [
+        replace(s, time=s.time + seconds) if s.time is not None else s for s in capture.settings
+    ]
+    capture.time_basis += f"; moved by {seconds / 3600:+g} h to the clock of the metrics"
 
 
 def _growth(capture: Capture) -> float:

@@ -72,6 +72,8 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
             "is an HTML page, not metrics",
             "check the address: a login page or a proxy?",
         )
+    if _is_report(lines) and (found := _read_bench(content)) is not None:
+        return found
     if _is_metrics_only(lines):
         return read_exposition(content.source, content.lines())
     from diagnostics.sources.logs import reader as logs  # noqa: PLC0415  loaded only when a log may be there
@@ -90,6 +92,12 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
 
     text = content.whole()[:_MAX_PASTE].decode("utf-8", "replace")
     return read_paste(content.source, text, options.timezone)
+
+
+def _is_report(lines: list[str]) -> bool:
+    """Whether top-level keys name a benchmark report in YAML, whose nested lines look like metrics."""
+    top = {line.split(":", 1)[0].strip("'\"") for line in lines if ":" in line[:40] and line[:1] not in " #"}
+    return any(names <= top for names in ({"version"}, {"benchmarks"}, {"load_summary"}))
 
 
 def looks_like_markup(lines: list[str]) -> bool:
@@ -146,7 +154,8 @@ def _read_bench(content: Content) -> Capture | None:
     if name is None:
         return None
     runs = bench.read(content.source, data, name)
-    capture = Capture(content.source, InputKind.BENCH, runs=runs)
+    judged = all(run.evidence_kind == "quality" for run in runs)
+    capture = Capture(content.source, InputKind.QUALITY if judged else InputKind.BENCH, runs=runs)
     steps = sum(len(run.steps) for run in runs)
     capture.recognised = f"{name}: {len(runs)} runs, {steps} load levels"
     capture.warnings.extend(w for run in runs for w in run.warnings)

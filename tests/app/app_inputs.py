@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
+from support.bench import detailed, serve
 from support.carriers import write_openmetrics
 from support.series import Recording
 from support.vllm import add_vllm
@@ -28,6 +30,40 @@ def capped(names: tuple[str, ...] = ("vllm-0:8000", "vllm-1:8000")) -> Recording
 def calm() -> Recording:
     """One replica with nothing wrong."""
     return add_vllm(Recording(), 73)
+
+
+def write_bench(folder: Path) -> Path:
+    """A sweep past its knee, two more runs with and without speculation, and single requests; a name that wants to be HTML."""
+    folder.mkdir(parents=True)
+    name = "<img src=x onerror=alert(1)>"
+    results = [
+        serve(rate=r, n=300, duration=300 / min(r, 4.4), ttft=t)
+        for r, t in ((1.0, 0.1), (2.0, 0.1), (4.0, 0.12), (8.0, 30.0))
+    ]
+    for cap in (4, 16, 64):
+        results.append(
+            serve(
+                cap=cap,
+                n=20 * cap,
+                output_tps=50.0 * cap,
+                mean_tpot_ms=20.0,
+                tensor_parallel_size=1,
+                model_id="s",
+            )
+        )
+        results.append(
+            serve(cap=cap, n=20 * cap, output_tps=40.0 * cap, mean_tpot_ms=24.0, tensor_parallel_size=1, model_id="s",
+                  spec_decode_acceptance_rate=60.0, spec_decode_acceptance_length=2.0)
+        )  # fmt: skip
+    lengths = [100 + i for i in range(60)]
+    results.append(
+        detailed(
+            [0.5 * i for i in range(60)], [0.2] * 60, [1.0] * 60, lengths, lengths, rate=2.0, model_id="d"
+        )
+    )
+    for i, result in enumerate(results):
+        (folder / f"{name}_{i}.json").write_text(json.dumps(result))
+    return folder
 
 
 def write(recording: Recording, folder: Path) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from app_inputs import HOSTILE, calm, capped, write
+from app_inputs import HOSTILE, calm, capped, write, write_bench
 from streamlit.testing.v1 import AppTest
 from support.dashboard import REPOSITORY, dashboard
 
@@ -22,9 +22,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(capped((HOSTILE, "vllm-1:8000")), root / "hostile")
     (root / "prose").mkdir()
     (root / "prose" / "note.txt").write_text("The server felt slow on Monday.\n")
+    write_bench(root / "bench")
     (root / "index.toml").write_text(
         "".join(
-            f'[[sample]]\nfolder = "{n}"\ntitle = "{n}"\n' for n in ("capped", "calm", "hostile", "prose")
+            f'[[sample]]\nfolder = "{n}"\ntitle = "{n}"\n'
+            for n in ("capped", "calm", "hostile", "prose", "bench")
         )
     )
     return root

@@ -47,6 +47,10 @@ def box(browser: Browser, selector: str) -> tuple[float, float, float, float]:
         ("/latency?source=capped", "Where the time to first token goes"),
         ("/cache?source=capped", "KV cache"),
         ("/speculation?source=capped", "No speculation here"),
+        ("/bench?source=bench", "Output and latency over load"),
+        ("/bench?source=calm", "No benchmark result in this data"),
+        ("/compare?source=capped", "What changed, and did it help"),
+        ("/compare?source=capped&baseline=calm", "What became of each finding"),
         ("/runbooks", "cap-throttled"),
         ("/runbooks/cap-throttled", "When it is something else"),
         ("/data?source=capped", "What was read"),
@@ -76,7 +80,7 @@ def test_what_cannot_be_read_is_found(browser: Browser) -> None:
 
 
 def test_hostile_names_run_nothing(server: str, browser: Browser) -> None:
-    for path in ("/", "/fleet", "/latency", "/data"):
+    for path in ("/", "/fleet", "/latency", "/compare", "/data"):
         browser.open(f"{server}{path}?source=hostile")
         browser.wait_text("replicas")
         browser.wait_idle()

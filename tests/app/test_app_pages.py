@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 from app_inputs import HOSTILE, html_of
 from streamlit.testing.v1 import AppTest
 
 Opened = Callable[..., AppTest]
-PAGES = ("now", "fleet", "latency", "cache", "speculation", "capacity", "runbooks", "data")
+PAGES = (
+    "now",
+    "fleet",
+    "latency",
+    "cache",
+    "speculation",
+    "compare",
+    "bench",
+    "capacity",
+    "runbooks",
+    "data",
+)
 
 
-@pytest.mark.parametrize("source", ["capped", "calm", "hostile", "prose"])
+@pytest.mark.parametrize("source", ["capped", "calm", "hostile", "prose", "bench"])
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_fails_whatever_it_is_shown(opened: Opened, page: str, source: str) -> None:
     app = opened(page, source=source)
@@ -93,6 +105,34 @@ def test_choosing_writes_the_address_and_another_source_starts_afresh(opened: Op
     assert dict(app.query_params) == {"source": "calm"}
 
 
+def test_a_moment_divides_the_time_and_stands_in_the_address(opened: Opened) -> None:
+    """Where the trouble began is the first choice; another one is written into the address."""
+    app = opened("compare", source="capped")
+    said = html_of(app)
+    assert "What changed, and did it help" in said
+    assert "concurrency cap" in said
+    assert "cap-throttled" in said
+    app.slider(key="w_after").set_value(datetime(2025, 10, 9, 8, 57, 30)).run()
+    assert app.query_params["after"] == "2025-10-09T08:57:30Z"
+    assert "before: 2025-10-09 08:53:20 to 08:57:25" in html_of(app)
+
+
+def test_a_chosen_stretch_is_the_baseline(opened: Opened) -> None:
+    window = {"from": "2025-10-09T08:53:20Z", "to": "2025-10-09T08:55:00Z"}
+    said = html_of(opened("compare", source="capped", **window))
+    assert "The stretch of time chosen above is the baseline" in said
+    assert "before: 2025-10-09 08:53:20 to 08:54:55" in said
+
+
+def test_other_data_can_be_the_baseline(opened: Opened) -> None:
+    said = html_of(opened("compare", source="capped", baseline="calm"))
+    assert "baseline: 2025-10-09" in said
+    assert "no limit binding" in said or "no limit, then concurrency cap" in said
+    shown = html_of(opened("compare", source="capped", baseline="/etc"))
+    assert "/etc" not in shown
+    assert "before: 2025-10-09" in shown
+
+
 def test_an_unknown_source_is_named_and_not_read(opened: Opened) -> None:
     said = html_of(opened(source="http://127.0.0.1:1/secret"))
     assert "This server does not show http://127.0.0.1:1/secret" in said
@@ -163,3 +203,20 @@ def test_capacity_plans_from_what_was_observed_and_entered(opened: Opened) -> No
     assert app.query_params["c-hourly"] == "5"
     app.selectbox(key="w_source").set_value("calm").run()
     assert dict(app.query_params) == {"source": "calm"}
+
+
+def test_the_bench_page_tells_knee_honesty_change_and_single_requests(opened: Opened) -> None:
+    app = opened("bench", source="bench")
+    said = html_of(app)
+    for wanted in ("Output and latency over load", "How real the load was", "What changed (speculation)",
+                   "Requests over time", "not realistic"):  # fmt: skip
+        assert wanted in said
+    assert "<img src=x" not in said
+    assert any(c.value.startswith("vllm bench serve") for c in app.code)
+
+
+def test_without_a_result_the_bench_page_says_how_to_get_one(opened: Opened) -> None:
+    app = opened("bench", source="calm")
+    assert "No benchmark result in this data" in html_of(app)
+    (command,) = (c.value for c in app.code)
+    assert "as in production" in command

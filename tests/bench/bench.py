@@ -107,6 +107,39 @@ def dump(label_sets: int) -> str:
     )
 
 
+def results(folder: Path, files: int = 1000) -> None:
+    """Many small result files of one tool, as a public leaderboard holds them."""
+    folder.mkdir()
+    for i in range(files):
+        rate, n = float(i % 50 + 1), 300
+        value = {
+            "date": "20260101-000000", "backend": "vllm", "model_id": f"m{i // 50}", "num_prompts": n, "request_rate": rate,
+            "burstiness": 1.0, "max_concurrency": None, "duration": n / rate, "completed": n, "failed": 0,
+            "total_input_tokens": 127_501, "total_output_tokens": 33_001, "request_throughput": rate,
+            "output_throughput": 110 * rate, "total_token_throughput": 535 * rate, "max_concurrent_requests": 9,
+            "mean_ttft_ms": 100 + i, "median_ttft_ms": 100 + i, "p99_ttft_ms": 200 + i, "mean_e2el_ms": 1000.0,
+        }  # fmt: skip
+        (folder / f"{i}.json").write_text(json.dumps(value), "utf-8")
+
+
+def detailed(file: Path, requests: int = 20_000) -> None:
+    """One result with the gaps of every token: about 200 MB."""
+    outputs = [100 + i % 700 for i in range(requests)]
+    lists = {
+        "input_lens": outputs, "output_lens": outputs, "ttfts": [0.1] * requests, "errors": [""] * requests,
+        "start_times": [0.02 * i for i in range(requests)],
+        "itls": [[0.0123456789012345 + 1e-9 * i] * (n - 1) for i, n in enumerate(outputs)],
+    }  # fmt: skip
+    total = sum(outputs)
+    head = {
+        "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": requests, "request_rate": 50.0,
+        "max_concurrency": None, "duration": 400.0, "completed": requests, "failed": 0, "total_input_tokens": total,
+        "total_output_tokens": total, "request_throughput": 50.0, "output_throughput": total / 400,
+        "total_token_throughput": total / 200, "mean_ttft_ms": 100.0,
+    }  # fmt: skip
+    file.write_text(json.dumps(head | lists), "utf-8")
+
+
 def main() -> None:
     """Print everything."""
     raw = answer()
@@ -133,6 +166,12 @@ def main() -> None:
         print(
             f"diagnose on a dump of {size:.1f} MB with 200 label sets: {command(str(large), runs=5)} (aim: 2 s)"
         )
+        many, single = Path(folder, "many"), Path(folder, "single.json")
+        results(many)
+        print(f"diagnose on 1,000 benchmark results: {command(str(many), runs=3)} (aim: 10 s)")
+        detailed(single)
+        size = single.stat().st_size / 1e6
+        print(f"diagnose on a result of {size:.0f} MB with every token: {command(str(single), runs=1)}")
 
 
 if __name__ == "__main__":

@@ -144,3 +144,13 @@ def test_mistakes_are_one_line_with_the_place(
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([SAMPLE, "--config", "/nowhere/team.toml"]) == 2
     assert "/nowhere/team.toml: cannot be read" in capsys.readouterr().err
+
+
+def test_the_example_of_the_docs_is_read(tmp_path: Path) -> None:
+    """What the page shows is a file that works."""
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
+    example = page.split("```toml\n")[1].split("```")[0]
+    assert (
+        main([SAMPLE, "--quiet", "--output", str(tmp_path / "out"), "--config", _file(tmp_path, example)])
+        == 0
+    )

@@ -14,8 +14,9 @@ from support.carriers import dump, openmetrics
 from support.vllm import vllm
 
 from diagnostics.cli.main import main
-from diagnostics.cli.options import duration, moment
+from diagnostics.cli.options import duration
 from diagnostics.model.errors import OptionError
+from diagnostics.model.moments import moment
 from diagnostics.options import TOOL
 
 SICK = {"running": 8, "waiting": 20, "command": "vllm serve m --max-num-seqs 8"}

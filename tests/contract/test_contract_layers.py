@@ -23,7 +23,8 @@ SIGNALS_UP = ENGINES_UP | {"store", "signals"}
 EXECUTE_UP = SIGNALS_UP | {"sources", "execute", "capacity", "options"}
 RULES_UP = EXECUTE_UP | {"rules"}
 EVALUATE_UP = RULES_UP | {"evaluate"}
-PIPELINE_UP = EVALUATE_UP | {"pipeline"}
+COMPARE_UP = EVALUATE_UP | {"compare"}
+PIPELINE_UP = COMPARE_UP | {"pipeline"}
 ALLOWED: dict[str, set[str]] = {
     "model": MODEL_UP,
     "engines": ENGINES_UP,
@@ -36,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "execute": EXECUTE_UP,
     "rules": RULES_UP - {"sources", "store"},
     "evaluate": EVALUATE_UP,
+    "compare": COMPARE_UP,
     "pipeline": PIPELINE_UP,
     "reports": MODEL_UP | {"reports", "options", "capacity"},
 }

@@ -11,6 +11,7 @@ from diagnostics import diagnose
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 INDEX = tomllib.loads((SAMPLES / "index.toml").read_text("utf-8"))["sample"]
+RECORDINGS = [s for s in INDEX if (SAMPLES / s["folder"] / "openmetrics.txt.gz").exists()]
 
 
 @pytest.mark.parametrize("sample", INDEX, ids=lambda s: s["folder"])
@@ -20,7 +21,7 @@ def test_a_sample_gives_its_expected_verdict(sample: dict[str, str]) -> None:
     assert (verdict.primary or verdict.status) == sample["expected"]
 
 
-@pytest.mark.parametrize("sample", INDEX, ids=lambda s: s["folder"])
+@pytest.mark.parametrize("sample", RECORDINGS, ids=lambda s: s["folder"])
 def test_a_sample_says_the_same_without_its_log(sample: dict[str, str]) -> None:
     """The metrics alone say no other cause; where only a setting settles it, they may say less."""
     verdict = diagnose([str(SAMPLES / sample["folder"] / "openmetrics.txt.gz")]).report.verdict

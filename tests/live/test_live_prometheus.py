@@ -55,6 +55,16 @@ def test_an_incident_is_found_at_the_production_interval(folder: str, prometheus
     assert abs(fine.start - coarse.start) <= 60
 
 
+def test_a_baseline_window_is_read_too(prometheus: object) -> None:
+    """The incident is looked at, and the five calm minutes before it are asked for as the baseline."""
+    start, _ = prometheus.ranges["concurrency-cap"]  # type: ignore[attr-defined]
+    report = _ask(prometheus, "concurrency-cap", start=start + 300, baseline=f"{start}..{start + 295}")
+    assert report.comparison is not None
+    assert report.comparison.kind == "traffic"
+    assert (report.comparison.binding_before, report.comparison.binding_now) == ("none", "cap")
+    assert report.comparison.before.start == pytest.approx(start, abs=10)
+
+
 def test_without_a_selector_every_deployment_has_a_line(prometheus: object) -> None:
     """Over the time of two recordings the deployments are listed apart by job, the worst first."""
     ranges = prometheus.ranges  # type: ignore[attr-defined]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.carriers import write_dumps, write_openmetrics
 from support.findings import finding
 from support.vllm import vllm
 
 from diagnostics import Options, diagnose
-from diagnostics.model.samples import Capture
-from diagnostics.signals.timebase import MIN_FILE_TIME_GAP, Untimed, give_times, order
+from diagnostics.model.samples import Capture, InputKind, LogEvent, Provenance, Setting
+from diagnostics.signals.timebase import MIN_FILE_TIME_GAP, Untimed, give_times, move_clock, order
 from diagnostics.sources.exposition import read_exposition
 
 NAMES = ("metrics_start.txt", "metrics_mid.txt", "metrics_end.txt")
@@ -140,3 +141,16 @@ def test_clocks_in_the_future_are_read(tmp_path: Path) -> None:
     report = diagnose([str(tmp_path)]).report
     assert report.verdict.primary == "cap-throttled"
     assert report.window.start == 4_000_000_000.0
+
+
+def test_a_clock_moves_everything_that_has_a_time() -> None:
+    """Samples, events and settings of a log stay beside each other; what has no time has none."""
+    capture = Capture("engine.log", InputKind.LOG)
+    capture.times = np.array([10.0, 20.0])
+    capture.events = [LogEvent("startup", 5.0, "started"), LogEvent("ready", None, "ready")]
+    capture.settings = [Setting("max_num_seqs", "8", Provenance.CONFIGURED, "start-up line", time=6.0)]
+    move_clock(capture, 3600.0)
+    assert capture.times.tolist() == [3610.0, 3620.0]
+    assert [e.time for e in capture.events] == [3605.0, None]
+    assert capture.settings[0].time == 3606.0
+    assert "moved by +1 h" in capture.time_basis

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from diagnostics.model.bench_view import Curve
 from diagnostics.model.findings import Evidence, Finding
 from diagnostics.model.report import Diagnosis
 from diagnostics.reports.charts.base import Line, lines, shade
+from diagnostics.reports.charts.bench import curve_figure
 from diagnostics.reports.charts.panels import Limit, Panel, panels, pick
 from diagnostics.reports.theme import Theme, format_value
 
@@ -37,8 +39,10 @@ def finding_figure(diagnosis: Diagnosis, finding: Finding, theme: Theme) -> Any 
     """The deciding signal large and strong, its context below, the time of the finding shaded.
 
     Returns:
-        None where none of the finding's signals has a course over time.
+        None where none of the finding's signals has a course over time, and no sweep is behind it.
     """
+    if (curve := _sweep(diagnosis, finding)) is not None:
+        return curve_figure(curve, theme)
     shown = list(itertools.islice(_panels(diagnosis, finding), MAX_PANELS))
     if not shown:
         return None
@@ -47,6 +51,13 @@ def finding_figure(diagnosis: Diagnosis, finding: Finding, theme: Theme) -> Any 
     if window.start is not None and window.end is not None:
         shade(made, diagnosis.report, (window.start, window.end), theme)
     return made
+
+
+def _sweep(diagnosis: Diagnosis, finding: Finding) -> Curve | None:
+    """The sweep that a finding rests on: its evidence names a run where others name a replica."""
+    curves = diagnosis.bench.curves if diagnosis.bench is not None else ()
+    named = [e.replica for e in finding.evidence]
+    return next((c for c in curves if any(n == c.run or n.startswith(f"{c.run}, ") for n in named)), None)
 
 
 def _panels(diagnosis: Diagnosis, finding: Finding) -> Iterator[Panel]:

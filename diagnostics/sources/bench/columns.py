@@ -96,6 +96,7 @@ _RUN_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "quantization_scheme": ("weight_format", words),
     "dtype": ("weight_format", words),
     "speculative": ("spec_method", words),
+    "speculative_method": ("spec_method", words),
     "speculative_model": ("draft_model", words),
     "num_speculative_tokens": ("spec_draft_tokens", count),
     "dataset_name": ("dataset", words),
@@ -140,6 +141,12 @@ def untimed(name: str) -> tuple[str, str] | None:
     return None if stat is None else (_METRICS[match.group(2)], stat)
 
 
+def run_field(name: str) -> str | None:
+    """The field of a run that a column describes, None when it describes none."""
+    known = _RUN_FIELDS.get(name)
+    return known[0] if known else None
+
+
 def apply_run_field(run: BenchRun, name: str, text: str) -> bool:
     """A column that describes the deployment; '-' in a speculation column means none."""
     known = _RUN_FIELDS.get(name)
@@ -155,6 +162,8 @@ def apply_run_field(run: BenchRun, name: str, text: str) -> bool:
         value = "none" if text.strip().lower() in ("off", "none", "false", "") else text.strip()
     elif value in ("-", "None", "none"):
         value = None
+        if field_name == "draft_model" and run.spec_method is None:
+            run.spec_method = "none"
     setattr(run, field_name, value)
     return True
 

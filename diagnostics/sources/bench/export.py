@@ -1,10 +1,12 @@
-"""Export of one step as an llm-d benchmark report 0.2; what that schema lacks stays beside it."""
+"""Export of load levels as an llm-d benchmark report 0.2; what that schema lacks stays beside it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -40,6 +42,37 @@ _OMITTED = {
     "run": {"steps", "source", "format", "warnings"},
     "step": {"stats", "requests", "ordinal"},
 }
+
+
+def export(runs: Sequence[BenchRun]) -> str:
+    """Every load level of every run as reports 0.2, one JSON document a line.
+
+    Raises:
+        InputError: there is no run.
+    """
+    levels = [(run, i) for run in runs for i in range(len(run.steps))]
+    if not levels:
+        raise InputError(
+            "--export-bench",
+            "",
+            "no benchmark result among the inputs",
+            "give one, for example of vllm bench serve",
+        )
+    reports = (_standard(write_llmd_report_v02(run, i)) for run, i in levels)
+    return "".join(json.dumps(report, allow_nan=False) + "\n" for report in reports)
+
+
+def _standard(value: Any) -> Any:
+    """The same without infinities and NaN, which JSON does not have: absent."""
+    if isinstance(value, dict):
+        return {str(k): _standard(v) for k, v in value.items() if not _is_endless(v)}
+    if isinstance(value, list | tuple):
+        return [_standard(v) for v in value if not _is_endless(v)]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _is_endless(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def write_llmd_report_v02(run: BenchRun, ordinal: int = 0) -> dict[str, Any]:

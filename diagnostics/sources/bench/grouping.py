@@ -180,12 +180,12 @@ def _number(steps: list[BenchStep]) -> None:
 
 
 def _age_spread(runs: list[BenchRun]) -> float | None:
-    times = [time for time in map(_time, runs) if time is not None]
+    times = [time for time in map(taken_at, runs) if time is not None]
     return max(times) - min(times) if len(times) > 1 else None
 
 
-def _time(run: BenchRun) -> float | None:
-    """Seconds that are comparable within one tool, even where the zone is unknown."""
+def taken_at(run: BenchRun) -> float | None:
+    """When a run was taken, in seconds that are comparable within one tool, even where the zone is unknown."""
     if run.started_at is not None:
         return run.started_at
     for layout in _DATES:

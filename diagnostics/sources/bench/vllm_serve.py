@@ -7,6 +7,7 @@ from typing import Any
 
 from diagnostics.model.bench import BenchRequest, BenchRun, BenchStep
 from diagnostics.sources.bench.checks import time_factor
+from diagnostics.sources.bench.columns import apply_run_field, run_field
 from diagnostics.sources.bench.content import Content
 from diagnostics.sources.bench.names import apply_name, weight_format_in
 from diagnostics.sources.bench.values import (
@@ -122,8 +123,22 @@ def _read_one(source: str, place: str, value: dict[str, Any]) -> BenchRun:
     _fill_speculation(run, step, value)
     _fill_requests(run, step, value)
     run.extra |= {k: v for k, v in value.items() if k not in _KNOWN and not _STAT_KEY.match(k) and _small(v)}
+    _fill_metadata(run)
     apply_name(run, source)
     return run
+
+
+def _fill_metadata(run: BenchRun) -> None:
+    """What the user wrote beside the result with ``--metadata``, where a key names a setting that is still unknown."""
+    for key, value in run.extra.items():
+        name = run_field(key)
+        if (
+            name is not None
+            and isinstance(value, str)
+            and getattr(run, name) is None
+            and apply_run_field(run, key, value)
+        ):
+            run.origins[name] = "named"
 
 
 def _small(value: Any) -> bool:
@@ -254,6 +269,7 @@ def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> Non
     add_computed(step, "ttft", (r.ttft_s for r in done))
     add_computed(step, "tpot", (r.tpot_s for r in done))
     add_computed(step, "e2e", (r.e2e_s for r in done))
+    add_computed(step, "server_ttft", (t for t in map(number, lists.get("server_ttfts", [])) if t))
     if keep_gaps:
         add_computed(step, "itl", (g for r in done for g in r.gaps_s), population="gaps")
     _count_errors(step)

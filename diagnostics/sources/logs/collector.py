@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from diagnostics.model.samples import Capture, LogEvent, Provenance, Series, Setting
 from diagnostics.sources.logs.message import NO_RANK, Body, Line
@@ -84,6 +85,7 @@ class Collector:
         self._yearless = array("b")
         self._values = array("d")
         self._settings: list[Setting] = []
+        self._setting_stamps: list[Stamp | None] = []
         self._current: dict[tuple[str, Key], str] = {}
         self._drafts: list[_Draft] = []
         self._drafts_of_kind: Counter[str] = Counter()
@@ -176,6 +178,7 @@ class Collector:
             return
         self._current[name, identity] = value
         self._settings.append(Setting(name, value, Provenance.CONFIGURED, where, dict(identity)))
+        self._setting_stamps.append(body.stamp or self._process(body).last_stamp)
 
     def known(self, name: str, body: Body) -> str | None:
         """Return the value of a setting as it now holds."""
@@ -307,7 +310,10 @@ class Collector:
             replica = _without_engine(_key(setting.labels))
             if "engine" in setting.labels and len(engines[replica]) == 1:
                 setting.labels.pop("engine")
-        capture.settings = self._settings
+        moments = self._settled(self._setting_stamps)
+        capture.settings = [
+            replace(setting, time=moment) for setting, moment in zip(self._settings, moments, strict=True)
+        ]
 
     def _finished_events(self) -> list[LogEvent]:
         drafts = [
@@ -317,14 +323,18 @@ class Collector:
             or draft.rank == NO_RANK
             or self._ranks.get(_key(draft.labels)) == draft.rank
         ]
-        times = np.array([draft.stamp.seconds if draft.stamp else np.nan for draft in drafts])
-        yearless = np.array([bool(draft.stamp and draft.stamp.yearless) for draft in drafts], dtype=np.bool_)
-        settled = self.clock.settle(times, yearless) if drafts else times
-        moments = [None if np.isnan(moment) else float(moment) for moment in settled]
+        moments = self._settled([draft.stamp for draft in drafts])
         return [
             LogEvent(draft.kind, moment, draft.text, draft.fields, draft.labels)
             for draft, moment in zip(drafts, moments, strict=True)
         ]
+
+    def _settled(self, stamps: list[Stamp | None]) -> list[float | None]:
+        """Unix seconds of stamps, once the year of all is known."""
+        times = np.array([stamp.seconds if stamp else np.nan for stamp in stamps])
+        yearless = np.array([bool(stamp and stamp.yearless) for stamp in stamps], dtype=np.bool_)
+        settled = self.clock.settle(times, yearless) if stamps else times
+        return [None if np.isnan(moment) else float(moment) for moment in settled]
 
     # Helpers.
 

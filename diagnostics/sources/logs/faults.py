@@ -17,6 +17,9 @@ _DIVISIBLE = (
     r"(?:heads|size|dim)\w* \((?P<heads>\d+)\) must be divisible by "
     r"(?:the )?tensor.parallel(?:ism)? size \((?P<tp>\d+)\)"
 )
+_SHARDS = r"`num_heads` must be divisible by `num_shards` \(got `num_heads`: (?P<heads>\d+) and `num_shards`: (?P<tp>\d+)\)"
+_REMAINDER = r"AssertionError: (?P<heads>\d+) is not divisible by (?P<tp>\d+)"
+_TILE = r"Weight (?:in|out)put_size_per_partition = (?P<part>\d+) is not divisible by +min_thread_[kn] = (?P<tile>\d+)"
 _PCIE = r"[Cc]ustom allreduce is disabled because it's not supported on more than two PCIe-only GPUs"
 
 _RULES: tuple[Rule, ...] = (
@@ -34,6 +37,9 @@ _RULES: tuple[Rule, ...] = (
         telling=False,
     ),
     rule("must be divisible by", _DIVISIBLE, as_event("tp-indivisible"), "warning", telling=False),
+    rule("by `num_shards`", _SHARDS, as_event("tp-indivisible"), "warning", telling=False),
+    rule("is not divisible by", _REMAINDER, as_event("tp-indivisible"), "warning", telling=False),
+    rule("_size_per_partition = ", _TILE, as_event("tp-indivisible"), "warning", telling=False),
     rule("llreduce is disabled", _PCIE, as_event("pcie-allreduce-disabled"), "warning", telling=False),
     rule(
         "does not have native support for FP8",

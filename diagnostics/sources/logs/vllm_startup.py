@@ -65,6 +65,7 @@ def _arguments(where: str) -> Action:
 
 def _read_version(found: re.Match[str], body: Body, out: Collector) -> bool:
     out.engine_version = found[1]
+    out.setting("engine_version", found[1], "start-up line 'version'", body)
     return as_start("version")(found, body, out)
 
 
@@ -73,6 +74,7 @@ def _read_engine_config(found: re.Match[str], body: Body, out: Collector) -> boo
     as_start("engine")(found, body, out)
     if found[1]:
         out.engine_version = found[1]
+        out.setting("engine_version", found[1], "start-up line 'Initializing LLM engine'", body)
     where = "start-up line 'Initializing LLM engine'"
     for name, value in pairs(found[2], closed=False):
         known = _CONFIG_FIELDS.get(name)

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 from support.bench import detailed, judge_bench, serve
-from support.findings import fired, reason
+from support.findings import finding, fired, reason
 
+from diagnostics import Options, diagnose
 from diagnostics.execute import bench, bench_compare
 from diagnostics.execute.bench_compare import Change
 from diagnostics.model.bench import BenchRun
-from diagnostics.model.report import Reason
-from diagnostics.options import Options
+from diagnostics.model.errors import OptionError
+from diagnostics.model.findings import Severity
+from diagnostics.model.report import Reason, Report
 from diagnostics.pipeline import load
 
 SLUG = "bench-regression"
@@ -100,3 +102,51 @@ def test_a_baseline_is_no_measurement_of_its_own(tmp_path: Path) -> None:
         runs = (run,)
 
     assert bench.measured(_Only()) == []  # type: ignore[arg-type]
+
+
+def _judge_against(folder: Path, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Report:
+    """Diagnose results with a folder of others as the baseline."""
+    for name, results in (("a", before), ("b", after)):
+        (folder / name).mkdir()
+        for i, result in enumerate(results):
+            (folder / name / f"{i}.json").write_text(json.dumps(result))
+    return diagnose([str(folder / "b")], Options(baseline=str(folder / "a"))).report
+
+
+@pytest.mark.parametrize(("later", "severity"), [(0.4, Severity.WARNING), (0.102, None), (0.05, None)])
+def test_worse_than_the_named_baseline(later: float, severity: Severity | None, tmp_path: Path) -> None:
+    """First tokens four times slower than the baseline's, beyond the scatter of the requests; better or equal is no finding."""
+    found = finding(_judge_against(tmp_path, [_requests(0.1)], [_requests(later)]), SLUG)
+    assert (found.severity if found else None) is severity
+
+
+def test_a_trend_against_the_baseline_answers_the_rules_on_pairs(tmp_path: Path) -> None:
+    """Speculation off in the baseline and on in the run: the pair is compared over its loads."""
+    off = [serve(cap=c, output_tps=50.0 * c, speculative_method="none") for c in (4, 16, 64)]
+    on = [
+        serve(cap=c, output_tps=50.0 * c * r, speculative_method="eagle")
+        for c, r in ((4, 1.5), (16, 1.1), (64, 0.7))
+    ]
+    assert fired(_judge_against(tmp_path, off, on), "speculation-at-high-batch")
+
+
+def test_the_baseline_itself_is_not_judged(tmp_path: Path) -> None:
+    """A baseline in a closed loop is no fault of the run that is asked about."""
+    report = _judge_against(tmp_path, [serve(cap=8)], [serve(rate=4.0)])
+    assert not fired(report, "closed-loop")
+
+
+def test_a_baseline_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    """What was named, and what is wrong with it."""
+    (tmp_path / "b.json").write_text(json.dumps(serve(rate=4.0)))
+    with pytest.raises(OptionError, match=r"--baseline .*gone.json: no such file or folder"):
+        diagnose([str(tmp_path / "b.json")], Options(baseline=str(tmp_path / "gone.json")))
+
+
+@pytest.mark.parametrize(("first", "fires"), [("20260101-000000", True), ("20260301-000000", False)])
+def test_dates_order_an_upgrade_of_the_engine(first: str, fires: bool, tmp_path: Path) -> None:
+    """Only the release differs, and the slower run is the later one by the dates inside the files."""
+    old = _requests(0.1) | {"engine_version": "0.9.0", "date": first}
+    new = _requests(0.4) | {"engine_version": "0.10.0", "date": "20260201-000000"}
+    report = judge_bench(tmp_path, old, new)
+    assert fired(report, SLUG) is fires

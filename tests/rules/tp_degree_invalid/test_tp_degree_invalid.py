@@ -64,3 +64,35 @@ def test_missing(tmp_path: Path) -> None:
     report = read(tmp_path, "$ vllm serve m/l -tp 8\n")
     assert reason(report, SLUG) is Reason.NOT_CONFIGURED
     assert report.verdict.status == "insufficient-data"
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "said", "degrees"),
+    [
+        ("AssertionError: 28 is not divisible by 8", "", "28 is no multiple of 8", "1, 2, 4"),
+        (
+            "ValueError: `num_heads` must be divisible by `num_shards` (got `num_heads`: 14 and `num_shards`: 4)",
+            "", "14 is no multiple of 4", "1, 2",
+        ),
+        (
+            "ValueError: Weight input_size_per_partition = 4736 is not divisible by min_thread_k = 128. Consider "
+            "reducing tensor_parallel_size or running with --quantization gptq.",
+            "$ vllm serve m/q -tp 8\n", "4,736, no multiple of 128", "1, 2, 4",
+        ),
+        (
+            "ValueError: Weight output_size_per_partition = 100 is not divisible by  min_thread_n = 64.",
+            "", "at the degree asked for", None,
+        ),
+    ],
+    ids=["assertion", "shards", "tile with the degree", "tile without"],
+)  # fmt: skip
+def test_every_form_of_the_refusal(
+    line: str, command: str, said: str, degrees: str | None, tmp_path: Path
+) -> None:
+    """Heads, shards, and the tiles that quantized layers are cut into; degrees are named where they follow."""
+    found = finding(read(tmp_path, command + log(line)), SLUG)
+    assert found is not None
+    assert said in found.summary
+    assert ("Degrees that divide it" in found.explanation) is (degrees is not None)
+    if degrees:
+        assert f"Degrees that divide it: {degrees}." in found.explanation

@@ -1,0 +1,1 @@
+"""What differs between two stretches of time or two deployments, and whether a change helped."""

@@ -1,0 +1,1 @@
+vllm serve m --quantization awq_marlin --max-num-seqs 1024

@@ -1,0 +1,1 @@
+vllm serve m --enable-lora --max-num-seqs 32
