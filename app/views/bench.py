@@ -54,7 +54,7 @@ def show(opened: Opened) -> None:
     _latencies(opened, view)
     parts.findings(opened, RULES, folded=True)
     st.html(words.heading("A command to repeat it"))
-    st.code(view.command, language="bash", wrap_lines=True)
+    st.code(view.command, language=None, wrap_lines=True)
 
 
 def _empty(view: BenchView | None) -> None:
@@ -67,7 +67,7 @@ def _empty(view: BenchView | None) -> None:
         )
     )
     if view is not None:
-        st.code(view.command, language="bash", wrap_lines=True)
+        st.code(view.command, language=None, wrap_lines=True)
     st.page_link("views/data.py", label="Give a result", icon=":material/upload:")
 
 
