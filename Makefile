@@ -22,8 +22,9 @@ $(BIN)/diagnose: requirements.txt pyproject.toml | python
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-$(BIN)/pytest: $(BIN)/diagnose .ci/requirements-dev.txt
+$(BIN)/pytest: $(BIN)/diagnose .ci/requirements-dev.txt .ci/requirements-dev-no-deps.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r .ci/requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r .ci/requirements-dev-no-deps.txt
 	@touch $@
 
 run: $(BIN)/diagnose ## Open the dashboard on sample_data/ (INPUT=... for your own)

@@ -1,74 +1,125 @@
-"""Figures on a page: the shared type, the chosen stretch of time, and the brush that chooses one."""
+"""Figures on a page: built once for each choice, in the viewer's zone, with the brush that chooses a stretch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
+from msgspec import Struct
+from plotly.basedatatypes import BaseFigure
 
 from app import state, words
+from app.frame import Opened
 from app.style import PAGE_FONT
-from diagnostics.reports.theme import Theme
 
 Gesture = Literal["none", "drag", "click"]
 _CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
 
 
-def theme() -> Theme:
-    """The theme of the viewer's page."""
-    return Theme.DARK if st.context.theme.type == "dark" else Theme.LIGHT
+# Figures of the last choices, for all sessions: some 100 kB each on a large fleet.
+_KEPT, _KEPT_SECONDS = 300, 1800
 
 
-def show(
-    figure: Any | None, key: str, chosen: state.Selection, *, by: Gesture = "none", alt: str = ""
-) -> None:
-    """Draw a figure; None draws a line that says so.
+class Drawn(Struct, frozen=True):
+    """A figure, and the same ready to be sent."""
+
+    figure: Any
+    ready: Any
+    key: str
+    by: Gesture
+
+
+def drawn(opened: Opened, key: str, make: Callable[[], Any | None], *, by: Gesture = "none") -> Drawn | None:
+    """A figure for what is chosen, built at the first call and recalled at the next.
 
     Args:
-        figure: a Plotly figure, made for this run.
-        key: unique on the page.
-        chosen: the stretch of time that every chart with a time axis shows.
+        opened: what the page shows.
+        key: names the figure; on every page the same name means the same figure.
+        make: builds the Plotly figure, or None where there is nothing to draw.
         by: what chooses a stretch of time: a drag across a course, a click on a bar, or nothing.
-        alt: what the picture shows, for who cannot see it.
     """
+    zone = st.context.timezone
+    chosen = opened.chosen
+    choice = (opened.number, chosen.deployment, chosen.replica, chosen.window, opened.theme.name, zone, key)
+    built = _built(choice, make, by, chosen, zone)
+    return None if built is None else Drawn(*built, key, by)
+
+
+@st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=_KEPT_SECONDS)
+def _built(
+    choice: tuple[Any, ...],
+    _make: Callable[[], Any | None],
+    _by: Gesture,
+    _chosen: state.Selection,
+    _zone: str | None,
+) -> tuple[Any, Any] | None:
+    figure = _make()
     if figure is None:
-        st.caption("Nothing to draw: the inputs carry no course over time for this.")
-        return
+        return None
     figure.update_layout(font_family=PAGE_FONT)
-    if chosen.window is not None:
-        span = [1000 * t for t in chosen.window]
+    if _chosen.window is not None:
+        span = [1000 * t for t in _chosen.window]
         figure.for_each_xaxis(lambda axis: axis.update(range=span), selector={"type": "date"})
-    _name_the_zone(figure)
-    if by == "none":
-        st.plotly_chart(figure, theme=None, key=key, config=_CONFIG, alt=alt or None)
-        return
+    _name_the_zone(figure, _zone)
     # Streamlit passes clicks on only where a drag does not select, so a chart has one gesture or the other.
-    if by == "drag":
+    if _by == "drag":
         figure.update_layout(dragmode="select", selectdirection="h")
-    else:
+    elif _by == "click":
         figure.update_xaxes(fixedrange=True)
         figure.update_yaxes(fixedrange=True)
         figure.update_traces(selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}})
-    full_key = f"{key}-{chosen.start}-{chosen.end}"
+    return figure, _Ready(figure.to_dict())
+
+
+class _Ready(BaseFigure):  # type: ignore[misc]
+    """What Streamlit asks of a figure, made once: its dictionary with the arrays encoded."""
+
+    def __init__(self, dictionary: dict[str, Any]) -> None:
+        self._dictionary = dictionary
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure as Plotly's JSON."""
+        return self._dictionary
+
+
+def show(opened: Opened, made: Drawn | None, alt: str) -> None:
+    """Show a figure; None shows a line that says so.
+
+    Args:
+        opened: what the page shows.
+        made: the figure.
+        alt: what the picture shows, for who cannot see it.
+    """
+    if made is None:
+        st.caption("Nothing to draw: the inputs carry no course over time for this.")
+        return
+    if made.by == "none":
+        st.plotly_chart(made.ready, theme=None, key=made.key, config=_CONFIG, alt=alt)
+        return
+    # What was selected belongs to the stretch that was shown.
+    key = f"{made.key}-{opened.chosen.start}-{opened.chosen.end}"
     st.plotly_chart(
-        figure,
+        made.ready,
         theme=None,
-        key=full_key,
+        key=key,
         config=_CONFIG,
-        alt=alt or None,
-        selection_mode="box" if by == "drag" else "points",
-        on_select=partial(_selected, full_key, figure),
+        alt=alt,
+        selection_mode="box" if made.by == "drag" else "points",
+        on_select=partial(_selected, key, made.figure),
     )
 
 
-def _name_the_zone(figure: Any) -> None:
+def _name_the_zone(figure: Any, name: str | None) -> None:
     """Name the viewer's zone on time axes: Plotly draws moments that are numbers in the browser's own time."""
-    zone = words.zone_of(st.context.timezone)
+    zone = words.zone_of(name)
     if zone is None:
         return
-    said = datetime.now(zone).tzname() or "UTC"
+    spans = [axis.range for axis in figure.select_xaxes(selector={"type": "date"}) if axis.range]
+    at = state.moment(spans[0][0]) if spans else None
+    said = (datetime.fromtimestamp(at, zone) if at is not None else datetime.now(zone)).tzname() or "UTC"
     said = f"UTC{said}" if said[:1] in "+-" else said
     figure.for_each_xaxis(lambda axis: axis.update(hoverformat=f"%H:%M:%S {said}"), selector={"type": "date"})
     figure.for_each_annotation(lambda note: note.update(text=said), selector={"text": "UTC"})

@@ -9,11 +9,12 @@ import threading
 import time
 import tomllib
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
 import streamlit as st
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from app.settings import Settings, current, origin
@@ -45,11 +46,11 @@ class Source(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """A diagnosis, or the reason why there is none."""
+    """A diagnosis, or the reason why there is none; ``number`` is its own in this process."""
 
     diagnosis: Diagnosis | None
     error: str = ""
-    made_at: float = 0.0
+    number: int = field(default_factory=count(1).__next__)
 
 
 class Named(Struct, frozen=True):
@@ -144,12 +145,14 @@ def outcome(source: Source, *, since: float, select: str, start: float | None, e
         source: what to diagnose.
         since: seconds to look back, for live sources.
         select: PromQL matchers, for live sources.
-        start: Unix seconds, instead of ``since``, for live sources.
-        end: the same.
+        start: Unix seconds: judge what lies after it only.
+        end: Unix seconds: judge what lies before it only.
     """
     options = current().options
     if not source.live:
-        return _recalled(repr((source.inputs, _stamp(source.inputs))), source.inputs, options)
+        options = replace(options, start=start, end=end)
+        key = repr((source.inputs, _stamp(source.inputs), start, end))
+        return _recalled(key, source.inputs, options)
     options = replace(options, since=since, select=select or options.select, start=start, end=end)
     key = repr((source.inputs, since, options.select, start, end))
     recall = _followed if end is None else _recalled
@@ -206,21 +209,28 @@ def run(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> 
             made = diagnose(list(inputs), options, stdin=stdin, charts=True)
         except (InputError, OptionError) as error:
             TELEMETRY.failed(time.perf_counter() - began, unusable=True)
-            return Outcome(None, str(error), time.time())
+            return Outcome(None, str(error))
         except Exception as error:
             TELEMETRY.failed(time.perf_counter() - began, unusable=False)
             _LOG.exception("a diagnosis failed")
             said = (
                 f"The diagnosis failed in this program ({type(error).__name__}); the server's log says where."
             )
-            return Outcome(None, said, time.time())
+            return Outcome(None, said)
         TELEMETRY.diagnosed(time.perf_counter() - began, made.report)
-    return Outcome(made, made_at=time.time())
+    return Outcome(made)
 
 
-def run_given(files: Sequence[Named], pasted: str) -> Outcome:
-    """Diagnose what a person uploaded or pasted. Files live on disk only while they are read."""
-    options = current().options
+def run_given(files: Sequence[Named], pasted: str, stretch: tuple[float, float] | None = None) -> Outcome:
+    """Diagnose what a person uploaded or pasted. Files live on disk only while they are read.
+
+    Args:
+        files: with their content.
+        pasted: text.
+        stretch: judge this stretch of time only, Unix seconds.
+    """
+    start, end = stretch or (None, None)
+    options = replace(current().options, start=start, end=end)
     with tempfile.TemporaryDirectory(prefix="diagnose-") as folder:
         for number, file in enumerate(files):
             place = Path(folder) / f"{number:03d}"

@@ -43,9 +43,8 @@ def rows(diagnosis: Diagnosis) -> list[dict[str, str | float | None]]:
     """One row a replica, worst first; a measure that nobody has is left out."""
     sums: dict[str, dict[str, float]] = {}
     for series in diagnosis.series:
-        known = [v for v in series.values if math.isfinite(v)]
-        if known:
-            sums.setdefault(series.replica, {})[series.signal] = sum(known) / len(known)
+        if math.isfinite(series.mean):
+            sums.setdefault(series.replica, {})[series.signal] = series.mean
     order = [r for r in worst_first(diagnosis.report) if r in sums] + sorted(
         set(sums) - set(worst_first(diagnosis.report))
     )

@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 from msgspec import Struct
 
-from app import charts, data, exports, state, words
+from app import data, exports, state, style, words
 from app.data import REFRESH_SECONDS, Outcome, Source
 from app.state import Selection
 from diagnostics.model.report import Diagnosis, Report
@@ -20,13 +20,14 @@ OWN = "own"
 
 
 class Opened(Struct, frozen=True):
-    """What a page shows: the narrowed diagnosis, and what it was narrowed from."""
+    """What a page shows: the narrowed diagnosis, what it was narrowed from, and the number of its outcome."""
 
     diagnosis: Diagnosis
     whole: Diagnosis
     chosen: Selection
     theme: Theme
     source: Source
+    number: int
 
     @property
     def report(self) -> Report:
@@ -37,8 +38,14 @@ class Opened(Struct, frozen=True):
 View = Callable[[Opened], None]
 
 
-def page(view: View, *, title: str = "") -> None:
-    """Draw one page: the bar, then the view on the report, or the state that stands in for it."""
+def page(view: View, *, title: str = "", narrow: bool = True) -> None:
+    """Draw one page: the bar, then the view on the report, or the state that stands in for it.
+
+    Args:
+        view: lays out the rest.
+        title: a heading, if any.
+        narrow: whether a chosen stretch of time is judged by itself; else the view sees all of the time.
+    """
     chosen = state.read()
     bar = st.container(horizontal=True, vertical_alignment="center", key="bar")
     source = _choose_source(bar, chosen)
@@ -47,7 +54,7 @@ def page(view: View, *, title: str = "") -> None:
         return
     slot = bar.container(horizontal=True, vertical_alignment="center", key="bar-more", width="content")
     following = source.live and chosen.end is None and not st.session_state.get("paused", False)
-    body = partial(_body, view, source, slot, title)
+    body = partial(_body, view, source, slot, title, narrow)
     if source.live:
         _choose_live(slot, chosen)
     if following:
@@ -101,37 +108,46 @@ def _choose_live(slot: st.delta_generator.DeltaGenerator, chosen: Selection) -> 
     slot.toggle("Pause", key="paused", help="Stop following the source")
 
 
-def _body(view: View, source: Source, slot: st.delta_generator.DeltaGenerator, title: str) -> None:
+def _body(
+    view: View, source: Source, slot: st.delta_generator.DeltaGenerator, title: str, narrow: bool
+) -> None:
     chosen = state.read()
-    found = _outcome(source, chosen)
+    found = _outcome(source, chosen, chosen.window if narrow else None)
     if found.diagnosis is None:
         _failed(found)
         return
     whole = found.diagnosis
     opened = Opened(
-        data.narrowed(whole, chosen.deployment, chosen.replica), whole, chosen, charts.theme(), source
+        data.narrowed(whole, chosen.deployment, chosen.replica),
+        whole,
+        chosen,
+        style.theme(),
+        source,
+        found.number,
     )
     with slot:
         _choose_part(opened)
         exports.menu(opened.diagnosis)
     st.html(_strip(opened))
     if chosen.window is not None:
-        st.button(
-            "Show all of the time",
-            icon=":material/close:",
-            on_click=lambda: state.choose(start=None, end=None),
-        )
+        with st.container(horizontal=True, vertical_alignment="center", key="stretch"):
+            st.button(
+                "Show all of the time",
+                icon=":material/close:",
+                on_click=lambda: state.choose(start=None, end=None),
+            )
+            if narrow:
+                st.caption("Everything below is judged on this stretch alone.", width="content")
     if title:
         st.title(title, anchor=False)
     view(opened)
 
 
-def _outcome(source: Source, chosen: Selection) -> Outcome:
+def _outcome(source: Source, chosen: Selection, asked: tuple[float, float] | None) -> Outcome:
     given = state.given()
-    if source.key == OWN and given is not None:
-        return given.outcome
-    asked = chosen.window if source.live else None
     with st.spinner("Reading the data and running the rules"):
+        if source.key == OWN and given is not None:
+            return _own(given, asked)
         return data.outcome(
             source,
             since=state.SINCE[chosen.since],
@@ -139,6 +155,18 @@ def _outcome(source: Source, chosen: Selection) -> Outcome:
             start=asked[0] if asked else None,
             end=asked[1] if asked else None,
         )
+
+
+def _own(given: state.Given, stretch: tuple[float, float] | None) -> Outcome:
+    """The outcome of what this session brought; of a stretch of it the last one is remembered."""
+    if stretch is None:
+        return given.outcome
+    key = (given.outcome.number, stretch)
+    last = st.session_state.get("own_stretch")
+    if last is None or last[0] != key:
+        last = (key, data.run_given(given.files, given.pasted, stretch))
+        st.session_state["own_stretch"] = last
+    return last[1]
 
 
 def _choose_part(opened: Opened) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import nullcontext
 
 import streamlit as st
 
@@ -17,7 +16,7 @@ _REMEDIES_SHOWN = 3
 
 
 def findings(opened: Opened, slugs: Collection[str] | None = None, *, folded: bool = False) -> int:
-    """Finding cards, worst first, and below them what is worth knowing and does not hurt.
+    """Finding cards, worst first; below them, one line each, their effects and what does not hurt.
 
     Args:
         opened: what the page shows.
@@ -32,17 +31,29 @@ def findings(opened: Opened, slugs: Collection[str] | None = None, *, folded: bo
         for finding, card in zip(opened.report.findings, finding_cards(opened.report), strict=True)
         if slugs is None or finding.rule in slugs
     ]
-    for finding, card in pairs:
-        if finding.severity is not Severity.INFO:
-            with st.expander(words.markdown_label(card.saw)) if folded else nullcontext():
-                _card(opened, finding, card)
+    explained = {slug for finding in opened.report.findings for slug in finding.explains}
+    loud = [(f, c) for f, c in pairs if f.severity is not Severity.INFO]
+    for finding, card in loud:
+        if not folded and finding.rule not in explained:
+            _card(opened, finding, card)
+    effects = [(f, c) for f, c in loud if folded or f.rule in explained]
+    if effects and not folded:
+        st.html(words.heading("Explained by the above"))
+    for finding, card in effects:
+        _folded(opened, finding, card)
     quiet = [(f, c) for f, c in pairs if f.severity is Severity.INFO]
     if quiet:
         st.html(words.heading("Worth knowing, not hurting now"))
     for finding, card in quiet:
-        with st.expander(words.markdown_label(card.saw)):
-            _card(opened, finding, card)
+        _folded(opened, finding, card)
     return len(pairs)
+
+
+def _folded(opened: Opened, finding: Finding, card: FindingCard) -> None:
+    """One line; the card and its chart are only made once it is opened."""
+    with st.expander(words.markdown_label(card.saw), key=f"fold-{card.key}", on_change="rerun") as line:
+        if line.open:
+            _card(opened, finding, card)
 
 
 def _card(opened: Opened, finding: Finding, card: FindingCard) -> None:
@@ -50,12 +61,10 @@ def _card(opened: Opened, finding: Finding, card: FindingCard) -> None:
         st.html(words.finding_head(card))
         picture, text = st.columns([1, 1.06], gap="medium")
         with picture:
-            charts.show(
-                finding_figure(opened.diagnosis, finding, opened.theme),
-                f"proof-{card.key}",
-                opened.chosen,
-                alt=card.saw,
+            proof = charts.drawn(
+                opened, f"proof-{card.key}", lambda: finding_figure(opened.diagnosis, finding, opened.theme)
             )
+            charts.show(opened, proof, card.saw)
             if card.evidence:
                 st.html(words.evidence(card.evidence))
         with text:

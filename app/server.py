@@ -16,7 +16,7 @@ import streamlit as st
 from msgspec.structs import replace
 from starlette.middleware import Middleware
 
-from app import style
+from app import style, warm
 from app.background import BACKGROUND
 from app.routes import READY, ROUTES, internal_error
 from app.security import SecurityHeaders, page_policy
@@ -46,17 +46,22 @@ CONFIG: dict[str, Any] = {
 
 def _warm_up() -> None:
     """Load what the first page needs, so that the first visitor does not wait for imports."""
-    import plotly.graph_objects  # noqa: F401, PLC0415  loaded beside the server, not before it listens
-
-    import diagnostics.pipeline  # noqa: F401, PLC0415
-    from diagnostics.evaluate.registry import all_rules  # noqa: PLC0415
-
     try:
-        all_rules()
+        warm.load()
     except Exception:
         _LOG.exception("the rules cannot be loaded; the dashboard stays not ready")
         return
     READY.set()
+    _open_first()
+
+
+def _open_first() -> None:
+    """Diagnose what a visitor without a link is shown, unless it lives: that is asked for when somebody looks."""
+    from app import data  # noqa: PLC0415
+
+    first = data.find(None)
+    if first is not None and not first.live:
+        data.outcome(first, since=0.0, select="", start=None, end=None)
 
 
 @asynccontextmanager

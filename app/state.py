@@ -9,8 +9,14 @@ import streamlit as st
 from msgspec import Struct
 
 from app.data import Named, Outcome
+from diagnostics.capacity.inputs import FIELDS
 
-PARAMETERS = ("source", "deployment", "replica", "from", "to", "since", "select", "after", "baseline")
+PLANNED = "c-"
+"""Begins the name of an input of the capacity plan in an address."""
+PARAMETERS = (
+    *("source", "deployment", "replica", "from", "to", "since", "select", "after", "baseline"),
+    *(PLANNED + field.name for field in FIELDS),
+)
 SINCE = {"15m": 900.0, "30m": 1800.0, "1h": 3600.0, "3h": 10800.0, "6h": 21600.0, "24h": 86400.0}
 _LATEST = 4_102_444_800.0  # the year 2100: what lies beyond is no time of a recording
 _STORED = "chosen"
@@ -87,16 +93,14 @@ def choose(**changes: str | None) -> None:
 
 def choose_source(key: str) -> None:
     """Choose a source; what was chosen within the old one goes."""
-    choose(
-        source=key,
-        deployment=None,
-        replica=None,
-        start=None,
-        end=None,
-        select=None,
-        after=None,
-        baseline=None,
-    )
+    gone = [p for p in PARAMETERS if p not in ("source", "since")]
+    choose(**dict.fromkeys(gone), source=key)
+
+
+def planned() -> dict[str, str]:
+    """Inputs of the capacity plan that a person entered, by name of field."""
+    names = [field.name for field in FIELDS]
+    return {n: st.query_params[PLANNED + n] for n in names if st.query_params.get(PLANNED + n)}
 
 
 def choose_window(start: float, end: float) -> None:

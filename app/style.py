@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import streamlit as st
+
 from diagnostics.reports.theme import MONO, Theme
 
 PAGE_FONT = '"Source Sans", "Source Sans 3", system-ui, sans-serif'
@@ -28,9 +30,17 @@ def config() -> dict[str, Any]:
     return options
 
 
+def theme() -> Theme:
+    """The theme of the viewer's page."""
+    return Theme.DARK if st.context.theme.type == "dark" else Theme.LIGHT
+
+
 def _variables() -> str:
-    names = ("paper", "panel", "ink", "muted", "line", "strong", "good", "alarm", "doubt")
-    pairs = (f"--d-{n}: light-dark({getattr(Theme.LIGHT, n)}, {getattr(Theme.DARK, n)});" for n in names)
+    names = ("paper", "panel", "ink", "muted", "line", "strong", "on_strong", "good", "alarm", "doubt")
+    pairs = (
+        f"--d-{n.replace('_', '-')}: light-dark({getattr(Theme.LIGHT, n)}, {getattr(Theme.DARK, n)});"
+        for n in names
+    )
     return ".stApp { " + " ".join(pairs) + " }"
 
 
@@ -92,15 +102,19 @@ _RULES = """
 .d-dot.d-off { background: var(--d-muted); }
 .d-room { display: flex; flex-wrap: wrap; gap: .8rem 2.4rem; } .d-room b { display: block;
  font-size: 1.3rem; font-weight: 600; }
+.d-mark { color: var(--d-muted); font-size: .8rem; margin-top: -.55rem; overflow-wrap: anywhere; }
 .d-chips { display: flex; flex-wrap: wrap; gap: .35rem; }
 .d-chips a { border: 1px solid var(--d-line); border-radius: 4px; padding: .08rem .5rem;
  font-size: .88rem; text-decoration: none;
  color: var(--d-ink); }
+.stApp [data-testid^="stBaseButton-primary"] * { color: var(--d-on-strong); }
+.stApp [data-testid="stCaptionContainer"] * { color: var(--d-muted); }
 [class*="st-key-card-"] { background: var(--d-panel); }
 [class*="st-key-code-"] pre { padding-top: .5rem; padding-bottom: .5rem; }
 @media (max-width: 640px) {
  .stMainBlockContainer { padding-left: .8rem; padding-right: .8rem; }
  .d-verdict h1 { font-size: 1.25rem; }
+ [data-testid="stElementContainer"]:has(.d-verdict) { order: -1; }
  .d-words > div { grid-template-columns: 1fr; }
  .d-inputs td:last-child { min-width: 14rem; }
 }

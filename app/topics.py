@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -34,15 +35,18 @@ class Topic(Struct, frozen=True):
 def lay_out(opened: Opened, topic: Topic) -> None:
     """Charts in two columns, then the findings, then what of this topic could not be checked."""
     drawn = [
-        (title, figure) for title, hint in topic.pictures if (figure := picture(opened, hint)) is not None
+        (title, made)
+        for title, hint in topic.pictures
+        if (made := charts.drawn(opened, f"topic-{title}", partial(picture, opened, hint), by="drag"))
+        is not None
     ]
     if not drawn:
         st.html(words.stand_in(topic.absent, topic.how))
     columns = st.columns(2, gap="medium") if len(drawn) > 1 else [st.container()]
-    for number, (title, figure) in enumerate(drawn):
+    for number, (title, made) in enumerate(drawn):
         with columns[number % len(columns)]:
             st.html(words.heading(title))
-            charts.show(figure, f"topic-{number}", opened.chosen, by="drag", alt=title)
+            charts.show(opened, made, title)
     parts.findings(opened, topic.rules, folded=True)
     report = opened.report
     parts.looked_at(

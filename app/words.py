@@ -11,7 +11,6 @@ from app import runbooks
 from diagnostics.reports.cards import (
     EvidenceRow,
     FindingCard,
-    HealthyCard,
     InputRow,
     RemedyLine,
     UncheckedCard,
@@ -67,10 +66,10 @@ def verdict(card: VerdictCard) -> str:
     return block("".join(parts), f"d-verdict d-{card.status}")
 
 
-def healthy(card: HealthyCard) -> str:
-    """How far the limits were."""
+def figures(pairs: Iterable[tuple[str, str]]) -> str:
+    """A few figures side by side, each above what it is."""
     rooms = "".join(
-        f"<div><b>{markup(v)}</b><span class='d-muted'>{markup(k)}</span></div>" for k, v in card.headroom
+        f"<div><b>{markup(v)}</b><span class='d-muted'>{markup(k)}</span></div>" for k, v in pairs
     )
     return block(rooms, "d-room")
 
@@ -173,9 +172,19 @@ def table(names: Sequence[str], body: str, classes: str = "") -> str:
 
 
 def rows(names: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
-    """A table of plain texts."""
-    body = "".join(f"<tr>{''.join(f'<td>{markup(c)}</td>' for c in row)}</tr>" for row in cells)
+    """A table of plain texts; the first column is the name of its row."""
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td{' class=d-n' if i == 0 else ''}>{markup(c)}</td>" for i, c in enumerate(row))
+        + "</tr>"
+        for row in cells
+    )
     return table(names, body)
+
+
+def listing(items: Sequence[str]) -> str:
+    """Sentences below each other."""
+    return block("<ul>" + "".join(f"<li>{markup(i)}</li>" for i in items) + "</ul>", "d-words")
 
 
 def chips(slugs: Sequence[str]) -> str:

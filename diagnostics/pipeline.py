@@ -9,6 +9,7 @@ from diagnostics.loading import load, summary, with_times
 from diagnostics.model.errors import InputError
 from diagnostics.model.report import Diagnosis
 from diagnostics.options import Options
+from diagnostics.sources.window import cut
 from diagnostics.walk import walk
 
 
@@ -41,6 +42,9 @@ def diagnose(
         found = compared(inputs, data, summaries, options, stdin, charts)
         if found is not None:
             return found
+    for capture, is_timed in zip(data.captures, data.timed, strict=True):
+        if is_timed:
+            cut(capture, options.start, options.end)
     return walk(data, summaries, options, charts)
 
 

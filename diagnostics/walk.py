@@ -17,7 +17,7 @@ from diagnostics.execute.sql import Answers, write_spans
 from diagnostics.loading import Material, load
 from diagnostics.model.bench import BenchRun
 from diagnostics.model.findings import Window
-from diagnostics.model.report import Diagnosis, InputSummary
+from diagnostics.model.report import Diagnosis, InputSummary, Known
 from diagnostics.model.samples import Capture, Setting
 from diagnostics.options import Options
 from diagnostics.signals import identity
@@ -71,14 +71,15 @@ def judged_walk(
     series = tuple(signal_series(db, identities.entities)) if charts else ()
     by_deployment = {j.facts.deployment: answered(j) for j in judged}
     view = None
+    known: tuple[Known, ...] = ()
     if charts and judged:
-        from diagnostics.execute.bench_view import bench_view  # noqa: PLC0415  only for whoever draws
+        from diagnostics.execute import capacity  # noqa: PLC0415  only for whoever draws
+        from diagnostics.execute.bench_view import bench_view  # noqa: PLC0415
 
-        view = bench_view(judged[0].facts)
+        view, known = bench_view(judged[0].facts), capacity.known(judged[0].facts)
     runs = [r for r in (judged[0].facts.runs if judged else ()) if bench.BASELINE not in r.extra]
-    return Diagnosis(
-        report, series, by_deployment, tuple(bench.without_requests(run) for run in runs), view
-    ), judged
+    told = tuple(bench.without_requests(run) for run in runs)
+    return Diagnosis(report, series, by_deployment, told, view, known), judged
 
 
 def _store(db: duckdb.DuckDBPyConnection, capture: Capture, timed: bool) -> int:

@@ -1,22 +1,20 @@
-"""Pictures of every page, two widths and two schemes: ``python docs/screenshots.py [NAME ...]``."""
+"""Pictures of every page, three widths and two schemes: ``python docs/screenshots.py [NAME ...]``."""
 
 from __future__ import annotations
 
 import io
-import re
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-import requests
 from PIL import Image
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER = REPOSITORY / "docs" / "screenshots"
-sys.path.insert(0, str(REPOSITORY / "tests" / "app"))
+sys.path[:0] = [str(REPOSITORY / "tests"), str(REPOSITORY / "tests" / "app")]
 
 from browser import Browser  # noqa: E402  the tests' browser; it is no part of the package
+from support.dashboard import dashboard  # noqa: E402
 
 PAGES = {
     "now": "/?source=concurrency-cap",
@@ -26,6 +24,8 @@ PAGES = {
     "latency": "/latency?source=concurrency-cap",
     "cache": "/cache?source=blind-routing",
     "speculation": "/speculation?source=speculation-misfit",
+    "capacity": "/capacity?source=concurrency-cap&c-parameters=8&c-layers=32&c-kv_heads=8&c-heads=32"
+    "&c-head_size=128&c-hidden=4096&c-gpu=H100+SXM&c-gpus=2&c-hourly=2.5",
     "bench": "/bench?source=bench-knee",
     "bench-empty": "/bench?source=healthy",
     "compare": "/compare?source=concurrency-cap",
@@ -33,7 +33,7 @@ PAGES = {
     "runbook": "/runbooks/cap-throttled",
     "data": "/data?source=concurrency-cap",
 }
-WIDTHS = {1280: 900, 420: 860}
+WIDTHS = {1280: 900, 1920: 1080, 420: 860}
 MOST_HEIGHT = 2400
 _HEIGHT = (
     "Math.max(...['[data-testid=stMain]', 'body'].map(s => document.querySelector(s)?.scrollHeight ?? 0))"
@@ -43,11 +43,7 @@ _HEIGHT = (
 def main() -> int:
     """Start the dashboard on the sample data, take the pictures, stop it."""
     wanted = sys.argv[1:] or list(PAGES)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "--port", "0"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        address = _address(process)
+    with dashboard() as address:
         for scheme in ("light", "dark"):
             with Browser(scheme=scheme) as browser:
                 for name in wanted:
@@ -60,21 +56,7 @@ def main() -> int:
                             width,
                             scheme,
                         )
-    finally:
-        process.terminate()
-        process.wait(60)
     return 0
-
-
-def _address(process: subprocess.Popen[str]) -> str:
-    """The address that the dashboard prints, once it is ready."""
-    line = process.stdout.readline() if process.stdout else ""
-    found = re.search(r"http://\S+", line)
-    if found is None:
-        raise SystemExit(f"the dashboard printed no address: {line!r}")
-    while requests.get(f"{found[0]}/readyz", timeout=60).status_code != requests.codes.ok:
-        time.sleep(0.2)
-    return found[0]
 
 
 def _take(browser: Browser, address: str, file: Path, width: int, scheme: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from app import charts, parts, words
@@ -35,14 +37,10 @@ def show(opened: Opened) -> None:
         _empty(view)
         return
     _curves(opened, view)
-    if (front := pareto_figure(view.pareto, opened.theme)) is not None:
+    front = charts.drawn(opened, "pareto", lambda: pareto_figure(view.pareto, opened.theme))
+    if front is not None:
         st.html(words.heading("Speed for one user against output of a GPU"))
-        charts.show(
-            front,
-            "pareto",
-            opened.chosen,
-            alt="Tokens a second for one user against tokens a second of one GPU.",
-        )
+        charts.show(opened, front, "Tokens a second for one user against tokens a second of one GPU.")
     for number, item in enumerate(view.comparisons):
         _comparison(opened, item, comparison_card(item), number)
     st.html(words.heading("How real the load was"))
@@ -56,7 +54,7 @@ def show(opened: Opened) -> None:
     _latencies(opened, view)
     parts.findings(opened, RULES, folded=True)
     st.html(words.heading("A command to repeat it"))
-    st.code(view.command, language="bash", wrap_lines=True)
+    st.code(view.command, language=None, wrap_lines=True)
 
 
 def _empty(view: BenchView | None) -> None:
@@ -69,7 +67,7 @@ def _empty(view: BenchView | None) -> None:
         )
     )
     if view is not None:
-        st.code(view.command, language="bash", wrap_lines=True)
+        st.code(view.command, language=None, wrap_lines=True)
     st.page_link("views/data.py", label="Give a result", icon=":material/upload:")
 
 
@@ -86,18 +84,15 @@ def _curves(opened: Opened, view: BenchView) -> None:
     for number, curve in enumerate(view.curves):
         with columns[number % len(columns)]:
             st.html(words.block(words.markup(curve.run), "d-muted"))
-            charts.show(
-                curve_figure(curve, opened.theme),
-                f"curve-{number}",
-                opened.chosen,
-                alt=f"Sweep {number + 1}.",
-            )
+            drawn = charts.drawn(opened, f"curve-{number}", partial(curve_figure, curve, opened.theme))
+            charts.show(opened, drawn, f"Sweep {number + 1}.")
 
 
 def _comparison(opened: Opened, item: Comparison, card: TableCard, number: int) -> None:
     st.html(words.heading(card.title))
     st.html(words.block(words.markup(card.note), "d-muted"))
-    charts.show(comparison_figure(item, opened.theme), f"pair-{number}", opened.chosen, alt=card.title)
+    drawn = charts.drawn(opened, f"pair-{number}", lambda: comparison_figure(item, opened.theme))
+    charts.show(opened, drawn, card.title)
     with st.expander("Figures"):
         st.html(words.rows(card.header, card.rows))
 
@@ -121,9 +116,8 @@ def _latencies(opened: Opened, view: BenchView) -> None:
         for column, (title, found) in zip(st.columns(len(drawn), gap="medium"), drawn, strict=True):
             with column:
                 st.html(words.block(words.markup(title), "d-muted"))
-                charts.show(
-                    distribution_figure(found, opened.theme), f"spread-{title}", opened.chosen, alt=title
-                )
+                figure = partial(distribution_figure, found, opened.theme)
+                charts.show(opened, charts.drawn(opened, f"spread-{run}-{title}", figure), title)
     if view.timelines:
         _timeline(opened, view)
 
@@ -139,7 +133,8 @@ def _timeline(opened: Opened, view: BenchView) -> None:
     item = named[chosen]
     said = f"The first {len(item.starts):,} of {item.total:,} requests"
     st.html(words.block(words.markup(said), "d-muted"))
-    charts.show(timeline_figure(item, opened.theme), f"timeline-{chosen}", opened.chosen, alt=said)
+    timeline = charts.drawn(opened, f"timeline-{chosen}", lambda: timeline_figure(item, opened.theme))
+    charts.show(opened, timeline, said)
 
 
 page(show)

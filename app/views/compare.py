@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -77,17 +79,19 @@ def _choose(opened: Opened) -> Against | None:
 
 def _draw_load(opened: Opened, against: Against) -> None:
     """The load, with the moment in it; a drag takes a stretch as the baseline."""
-    load = load_figure(opened.whole, opened.theme)
+    load = charts.drawn(opened, f"load-{against.after}", partial(_load, opened, against.after), by="drag")
     if load is None:
         return
-    if against.after is not None:
-        load.add_vline(
-            x=1000 * against.after, line={"color": opened.theme.strong, "dash": "dot", "width": 1.5}
-        )
     st.html(words.heading("Load; drag across it to take a stretch as the baseline"))
-    charts.show(
-        load, "load", opened.chosen, by="drag", alt="Requests running, waiting and finished over time."
-    )
+    charts.show(opened, load, "Requests running, waiting and finished over time.")
+
+
+def _load(opened: Opened, after: float | None) -> Any | None:
+    """The load with a line at the moment."""
+    made = load_figure(opened.whole, opened.theme)
+    if made is not None and after is not None:
+        made.add_vline(x=1000 * after, line={"color": opened.theme.strong, "dash": "dot", "width": 1.5})
+    return made
 
 
 def _other(opened: Opened, titles: dict[str, str]) -> Against:
@@ -150,4 +154,4 @@ def _seconds(moment: datetime) -> float:
     return moment.replace(tzinfo=UTC).timestamp()
 
 
-page(show)
+page(show, narrow=False)

@@ -73,8 +73,7 @@ def _take(files: list[Named], pasted: str) -> None:
         return
     with st.spinner("Reading the data and running the rules"):
         outcome = data.run_given(files, pasted)
-    kept = tuple(Named(f.name, b"") for f in files)
-    state.keep_given(Given(kept, pasted[:1], outcome))
+    state.keep_given(Given(tuple(files), pasted, outcome))
     state.choose_source(OWN)
     st.switch_page("views/now.py")
 

@@ -38,22 +38,20 @@ def show(opened: Opened) -> None:
         },
         alt="Means of every replica over the time seen.",
     )
-    figures = fleet_figures(opened.diagnosis, opened.theme)
-    if figures:
+    dots = charts.drawn(
+        opened, "fleet", lambda: next(iter(fleet_figures(opened.diagnosis, opened.theme)), None)
+    )
+    if dots is not None:
         st.html(words.heading("How evenly the work is shared"))
-        for number, figure in enumerate(figures):
-            charts.show(figure, f"fleet-{number}", opened.chosen, alt="One row a measure, one dot a replica.")
+        charts.show(opened, dots, "One row a measure, one dot a replica.")
     elif len(rows) == 1:
         st.caption("One replica: there is nothing to compare it with.")
     if opened.report.regimes:
         st.html(words.heading("What was binding"))
-        charts.show(
-            ribbon_figure(opened.report, opened.theme),
-            "ribbon",
-            opened.chosen,
-            by="click",
-            alt="Regimes by replica.",
+        ribbon = charts.drawn(
+            opened, "ribbon", lambda: ribbon_figure(opened.report, opened.theme), by="click"
         )
+        charts.show(opened, ribbon, "Regimes by replica.")
     parts.findings(opened, RULES)
 
 

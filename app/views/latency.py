@@ -39,14 +39,10 @@ TOPIC = Topic(
 
 def show(opened: Opened) -> None:
     """Lay the page out."""
-    if opened.report.time_to_first_token:
+    stages = charts.drawn(opened, "stages", lambda: ttft_figure(opened.report, opened.theme))
+    if stages is not None:
         st.html(words.heading("Where the time to first token goes"))
-        charts.show(
-            ttft_figure(opened.report, opened.theme),
-            "stages",
-            opened.chosen,
-            alt="Time to first token by stage.",
-        )
+        charts.show(opened, stages, "Time to first token by stage.")
     lay_out(opened, TOPIC)
 
 

@@ -15,15 +15,13 @@ def show(opened: Opened) -> None:
     st.html(words.verdict(verdict_card(opened.report)))
     calm = healthy_card(opened.report, opened.diagnosis.series)
     if calm is not None and calm.headroom:
-        st.html(words.healthy(calm))
+        st.html(words.figures(calm.headroom))
     if opened.report.regimes:
         st.html(words.heading("What was binding"))
         charts.show(
-            ribbon_figure(opened.report, opened.theme),
-            "ribbon",
-            opened.chosen,
-            by="click",
-            alt="What was binding on each replica over time. Click a stretch to narrow all charts to it.",
+            opened,
+            charts.drawn(opened, "ribbon", lambda: ribbon_figure(opened.report, opened.theme), by="click"),
+            "What was binding on each replica over time. Click a stretch to narrow all charts to it.",
         )
     _where_and_load(opened)
     if parts.findings(opened) == 0 and calm is None and opened.report.verdict.status == "findings":
@@ -32,8 +30,8 @@ def show(opened: Opened) -> None:
 
 
 def _where_and_load(opened: Opened) -> None:
-    stages = ttft_figure(opened.report, opened.theme) if opened.report.time_to_first_token else None
-    load = load_figure(opened.diagnosis, opened.theme)
+    stages = charts.drawn(opened, "stages", lambda: ttft_figure(opened.report, opened.theme))
+    load = charts.drawn(opened, "load", lambda: load_figure(opened.diagnosis, opened.theme), by="drag")
     if stages is None and load is None:
         return
     left, right = (
@@ -44,22 +42,11 @@ def _where_and_load(opened: Opened) -> None:
     if stages is not None:
         with left:
             st.html(words.heading("Where the time to first token goes"))
-            charts.show(
-                stages,
-                "stages",
-                opened.chosen,
-                alt="Mean time to first token by stage, before and during the trouble.",
-            )
+            charts.show(opened, stages, "Mean time to first token by stage, before and during the trouble.")
     if load is not None:
         with right:
             st.html(words.heading("Load"))
-            charts.show(
-                load,
-                "load",
-                opened.chosen,
-                by="drag",
-                alt="Requests running, waiting and finished over time.",
-            )
+            charts.show(opened, load, "Requests running, waiting and finished over time.")
 
 
 page(show)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from app import charts, words
@@ -37,18 +39,17 @@ def show(opened: Opened) -> None:
     if not any(s.signal.startswith("spec_") for s in opened.diagnosis.series):
         st.html(words.stand_in(TOPIC.absent, TOPIC.how))
         return
-    figures = [
-        f for finding in opened.report.findings if (f := acceptance_figure(finding, opened.theme)) is not None
-    ]
-    if figures:
+    positions = charts.drawn(opened, "positions", lambda: _positions(opened))
+    if positions is not None:
         st.html(words.heading("Acceptance by position in the draft"))
-        charts.show(
-            figures[0],
-            "positions",
-            opened.chosen,
-            alt="Share of drafts accepted at each position, falling to the right.",
-        )
+        charts.show(opened, positions, "Share of drafts accepted at each position, falling to the right.")
     lay_out(opened, TOPIC)
+
+
+def _positions(opened: Opened) -> Any | None:
+    """Bars of the first finding that tells acceptance by position."""
+    made = (acceptance_figure(finding, opened.theme) for finding in opened.report.findings)
+    return next((figure for figure in made if figure is not None), None)
 
 
 page(show)

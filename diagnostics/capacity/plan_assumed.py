@@ -51,7 +51,7 @@ def settings_of(request: PlanRequest, notes: Notes) -> EngineSettings:
         utilisation=notes.default(
             request.utilisation,
             DEFAULT_UTILISATION,
-            f"the engine may use {DEFAULT_UTILISATION:.0%} of GPU memory",
+            f"the engine may use {100 * DEFAULT_UTILISATION:.0f} % of GPU memory",
         ),
         block_size=notes.default(
             request.block_size, DEFAULT_BLOCK_SIZE, f"KV blocks of {DEFAULT_BLOCK_SIZE} tokens"

@@ -83,7 +83,7 @@ def _insufficient(facts: Facts, seen: float) -> str:
             " give the engine's metrics to call it healthy."
         )
     return (
-        f"Not enough to judge: whether a limit binds was decided on {seen:.0%} of the time seen;"
+        f"Not enough to judge: whether a limit binds was decided on {100 * seen:.0f} % of the time seen;"
         " give a metrics API, or dumps saved every few seconds."
     )
 

@@ -110,8 +110,8 @@ def weights_format(facts: Facts, i: int) -> Format | None:
     return Format(named, False, "the model's name", Provenance.INFERRED) if named else None
 
 
-def shape(facts: Facts, i: int) -> ModelShape | None:
-    """The model's structure, where its configuration is among the inputs."""
+def config_fields(facts: Facts, i: int) -> dict[str, object] | None:
+    """The fields of the model's configuration, where it is among the inputs."""
     fields: dict[str, object] = {}
     for name, setting in facts.settings[i].items():
         head, dot, rest = name.partition(".")
@@ -122,6 +122,14 @@ def shape(facts: Facts, i: int) -> ModelShape | None:
         elif not dot:
             fields[name] = _value(setting)
     if "num_hidden_layers" not in fields or "hidden_size" not in fields:
+        return None
+    return fields
+
+
+def shape(facts: Facts, i: int) -> ModelShape | None:
+    """The model's structure, where its configuration is among the inputs."""
+    fields = config_fields(facts, i)
+    if fields is None:
         return None
     try:
         return shape_from_config(fields)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from diagnostics.model.bench import BenchRun
 from diagnostics.model.bench_view import BenchView
 from diagnostics.model.comparison import Comparison
 from diagnostics.model.findings import Finding
+from diagnostics.model.samples import Provenance
 
 SCHEMA_VERSION = 1
 
@@ -152,26 +155,38 @@ class Report(Struct, frozen=True):
     comparison: Comparison | None = None
 
 
-class SignalSeries(Struct, frozen=True):
+class SignalSeries(Struct, frozen=True, eq=False):
     """The points of one canonical signal on one replica, for charts. Gaps are NaN values.
 
-    Gauges carry their value; counters carry the rate per second over each step.
+    Gauges carry their value; counters carry the rate per second over each step. ``mean`` is over all that was read,
+    not only over the points that are drawn.
     """
 
     replica: str
     signal: str
     unit: str
-    times: tuple[float, ...]
-    values: tuple[float, ...]
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    mean: float
+
+
+class Known(Struct, frozen=True):
+    """A fact of the first deployment that capacity and cost are planned from, and where it was learnt."""
+
+    name: str
+    value: str
+    provenance: Provenance
+    where: str
 
 
 class Diagnosis(Struct, frozen=True):
-    """A report with the series that prove it.
+    """A report with the series that prove it, and what is known of the first deployment's size.
 
     Attributes:
         answered: for each deployment, the rules that could be asked there, whether they fired or not.
         runs: the benchmark runs that were read, without their requests.
         bench: the same laid out for a page, when charts were asked for.
+        known: what capacity and cost are planned from, when charts were asked for.
     """
 
     report: Report
@@ -179,3 +194,4 @@ class Diagnosis(Struct, frozen=True):
     answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
     runs: tuple[BenchRun, ...] = field(default=())
     bench: BenchView | None = None
+    known: tuple[Known, ...] = field(default=())

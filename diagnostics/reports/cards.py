@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from diagnostics.model.findings import Evidence, Finding, Remedy, Role, Severity, Window, confidence_word
 from diagnostics.model.report import (
@@ -249,7 +250,11 @@ def healthy_card(report: Report, series: Sequence[SignalSeries] = ()) -> Healthy
 
 
 def _highest(series: Sequence[SignalSeries], signal: str) -> tuple[float, str] | None:
-    found = [(v, s.replica) for s in series if s.signal == signal for v in s.values if math.isfinite(v)]
+    found = [
+        (float(np.nanmax(s.values)), s.replica)
+        for s in series
+        if s.signal == signal and np.isfinite(s.values).any()
+    ]
     return max(found) if found else None
 
 

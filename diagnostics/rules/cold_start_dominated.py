@@ -7,14 +7,13 @@ shows is only a remark.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from diagnostics.execute import deployment, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule, Unanswered
+from diagnostics.execute.starts import Start, starts
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Remedy, Role, Severity, Window
 from diagnostics.model.report import Reason
-from diagnostics.model.samples import LogEvent, Provenance, Resolution
+from diagnostics.model.samples import Provenance, Resolution
 
 # s; a start that an autoscaler can hide behind a queue of ordinary length is shorter.
 LONG_START = 180.0
@@ -23,7 +22,6 @@ MIN_STAGES = 2.0
 # ratio; from a third of the known time on one stage is what to work on: five equal stages have a fifth each.
 DOMINATES = 0.33
 _REFUSALS = ("kv-refused", "out-of-memory", "memory-not-free", "tp-indivisible", "engine-dead")
-_OUTSIDE = "outside the printed stages (process, imports, downloads, other ranks)"
 _NAMES = {
     "download": "downloading weights", "load-weights": "loading weights", "compile": "compiling",
     "compile-cache":
@@ -42,65 +40,23 @@ _HELP = {
 }
 
 
-class Start(Struct):
-    """One start of one process: seconds by stage, and when it began and was ready."""
-
-    stages: dict[str, float]
-    labels: dict[str, str]
-    begun: float | None = None
-    ready: float | None = None
-
-
 def evaluate(facts: Facts) -> Outcome:
     """Take the longest start of the log apart and fire when one stage makes most of it."""
     if deployment.refusals(facts, *_REFUSALS):
         return Passed()  # the start did not end, and not for its length
-    found = [_apart(s) for s in _starts(deployment.events(facts, "startup", "stage", "ready")) if s.stages]
-    starts = [s for s in found if len(s.stages) >= MIN_STAGES]
-    if not starts:
+    found = [s for s in starts(facts) if len(s.stages) >= MIN_STAGES]
+    if not found:
         return Unanswered(
             Reason.NOT_IN_THIS_INPUT,
             ("stage",),
             "give the log of a start, from its first line until it is ready",
         )
-    slowest = max(starts, key=lambda s: sum(s.stages.values()))
+    slowest = max(found, key=lambda s: sum(s.stages.values()))
     total = sum(slowest.stages.values())
     name, seconds = max(slowest.stages.items(), key=lambda item: item[1])
     if total < LONG_START or seconds < DOMINATES * total:
         return Passed()
     return Fired((_draft(facts, slowest, name, seconds, total),))
-
-
-def _starts(events: list[LogEvent]) -> list[Start]:
-    """The starts in a log, in order; a stage after readiness opens none."""
-    found: list[Start] = []
-    for event in events:
-        last = next((s for s in reversed(found) if s.labels == event.labels), None)
-        if last is None or event.kind == "startup":
-            last = Start({}, event.labels, event.time if event.kind == "startup" else None)
-            found.append(last)
-        if event.kind == "ready":
-            last.ready = event.time
-        elif event.kind == "stage":
-            stage = event.fields["stage"]
-            last.stages[stage] = max(last.stages.get(stage, 0.0), float(event.fields["seconds"]))
-    return found
-
-
-def _apart(start: Start) -> Start:
-    """Take out of sums what is also counted by itself; what the clock shows beyond them is one more stage."""
-    stages = dict(start.stages)
-    inner = sum(stages.get(s, 0.0) for s in ("compile", "compile-cache", "profile", "graph-capture"))
-    if "init-engine" in stages:
-        stages["init-engine"] = max(0.0, stages["init-engine"] - inner)
-    if stages.get("download", 0.0) and stages.get("load-weights", 0.0) >= stages["download"]:
-        stages["load-weights"] -= stages["download"]
-    if start.begun is not None and start.ready is not None:
-        rest = start.ready - start.begun - sum(stages.values())
-        if rest > 0:
-            stages[_OUTSIDE] = rest
-    start.stages = {name: seconds for name, seconds in stages.items() if seconds > 0}
-    return start
 
 
 def _draft(facts: Facts, start: Start, name: str, seconds: float, total: float) -> Draft:

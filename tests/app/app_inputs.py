@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -12,9 +11,7 @@ from support.carriers import write_openmetrics
 from support.series import Recording
 from support.vllm import add_vllm
 
-REPOSITORY = Path(__file__).parents[2]
 HOSTILE = '<img src=x onerror="window.hit=1">"\'](javascript:window.hit=1)'
-ADDRESS = re.compile(r"Dashboard: (http://\S+)")
 
 
 def capped(names: tuple[str, ...] = ("vllm-0:8000", "vllm-1:8000")) -> Recording:

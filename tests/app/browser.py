@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -26,6 +28,21 @@ _IDLE = """(() => {
   && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'));
 })()"""
 _ADDRESS = re.compile(r"DevTools listening on (ws://\S+)")
+
+
+# Streamlit's own markup: the place to drop files is a section with a role.
+_NOT_OURS = ("presentation-role-conflict",)
+_AXE = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.flatMap(
+ v => v.nodes.map(n => `${v.impact} ${v.id}: ${n.html.slice(0, 160)}: ${n.failureSummary}`)))"""
+
+
+@cache
+def axe() -> str:
+    """The script of axe-core."""
+    found = find_spec("axe_playwright_python")
+    assert found is not None, "axe-core is not here; install .ci/requirements-dev-no-deps.txt"
+    assert found.origin is not None
+    return Path(found.origin).with_name("axe.min.js").read_text("utf-8")
 
 
 def executable() -> str:
@@ -169,6 +186,11 @@ class Browser:
     def wait_idle(self) -> None:
         """Wait until Streamlit has run the page and every chart is drawn."""
         self.wait(_IDLE)
+
+    def violations(self) -> list[str]:
+        """What axe-core finds on the page as it stands: contrast, names, roles, structure."""
+        self.run(f"if (!window.axe) {{ {axe()} }}; 0")
+        return [v for v in self.run(_AXE) if v.split(" ")[1].rstrip(":") not in _NOT_OURS]
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Press, move and let go."""

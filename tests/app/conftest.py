@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import requests
-from app_inputs import ADDRESS, HOSTILE, REPOSITORY, calm, capped, write, write_bench
+from app_inputs import HOSTILE, calm, capped, write, write_bench
 from streamlit.testing.v1 import AppTest
+from support.dashboard import REPOSITORY, dashboard
 
 from app.settings import Settings, configure
 
@@ -54,18 +51,5 @@ def opened(inputs: Path) -> Callable[..., AppTest]:
 @pytest.fixture(scope="session")
 def server(inputs: Path) -> Iterator[str]:
     """The address of a dashboard that was started on the samples, once it is ready."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", str(inputs), "--port", "0"],
-        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    said = [process.stdout.readline()]
-    found = ADDRESS.search(said[0])
-    assert found is not None, f"the dashboard printed no address: {said}"
-    address = found[1]
-    while requests.get(f"{address}/readyz", timeout=60).status_code != requests.codes.ok:
-        assert process.poll() is None, "the dashboard ended"
-        time.sleep(0.1)
-    yield address
-    process.terminate()
-    process.wait(60)
+    with dashboard(str(inputs)) as address:
+        yield address

@@ -11,6 +11,7 @@ from browser import Browser
 
 # Streamlit looks for its base address below the page first; the browser notes that it is not there.
 _EXPECTED = ("/_stcore/health", "/_stcore/host-config")
+PLAN = "c-parameters=8&c-layers=32&c-kv_heads=8&c-head_size=128&c-gpu=H100+SXM&c-hourly=2.5"
 RIBBON = "[class*=st-key-ribbon] .nsewdrag"
 LOAD = "[class*=st-key-load] .nsewdrag"
 
@@ -51,7 +52,10 @@ def box(browser: Browser, selector: str) -> tuple[float, float, float, float]:
         ("/compare?source=capped", "What changed, and did it help"),
         ("/compare?source=capped&baseline=calm", "What became of each finding"),
         ("/runbooks", "cap-throttled"),
+        ("/runbooks/cap-throttled", "When it is something else"),
         ("/data?source=capped", "What was read"),
+        ("/capacity?source=capped", "Enter what is missing"),
+        (f"/capacity?source=capped&{PLAN}", "Limits of decoding"),
     ],
 )
 def test_each_page_shows_its_content_and_nothing_complains(
@@ -59,9 +63,20 @@ def test_each_page_shows_its_content_and_nothing_complains(
 ) -> None:
     browser.open(server + path)
     browser.wait_text(wanted)
-    browser.wait_idle()
+    for scheme in ("dark", "light"):
+        browser.look(1280, 900, scheme)
+        if "/runbooks/" not in path:
+            browser.wait(f"getComputedStyle(document.querySelector('.stApp')).colorScheme === '{scheme}'")
+            browser.wait_idle()
+        assert browser.violations() == []
     assert browser.run("document.querySelectorAll('[data-testid=stException]').length") == 0
     assert complaints(browser) == []
+
+
+def test_what_cannot_be_read_is_found(browser: Browser) -> None:
+    browser.open("data:text/html,<title>x</title><main style='background:white;color:lightgrey'>pale</main>")
+    browser.wait_text("pale")
+    assert any("color-contrast" in v for v in browser.violations())
 
 
 def test_hostile_names_run_nothing(server: str, browser: Browser) -> None:
@@ -128,14 +143,15 @@ def test_a_page_switch_keeps_what_is_chosen(server: str, browser: Browser) -> No
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_sentence_fits_a_phone(server: str, browser: Browser, scheme: str) -> None:
-    browser.look(420, 800, scheme)  # type: ignore[arg-type]
+    browser.look(390, 800, scheme)  # type: ignore[arg-type]
     browser.open(f"{server}/?source=capped")
     browser.wait_text("concurrency cap")
     browser.wait_idle()
-    left, _, width, _ = box(browser, ".d-verdict h1")
+    left, top, width, _ = box(browser, ".d-verdict h1")
     assert left >= 0
-    assert left + width <= 420
-    assert browser.run("document.documentElement.scrollWidth") <= 420
+    assert top < box(browser, "[class*=st-key-bar]")[1], "the sentence comes first"
+    assert left + width <= 390
+    assert browser.run("document.documentElement.scrollWidth") <= 390
     browser.look(1280, 900, "light")
 
 
@@ -152,4 +168,17 @@ def test_an_export_arrives(server: str, browser: Browser, tmp_path: Path, label:
     browser.wait_for(lambda: list(tmp_path.glob(f"diagnosis-*.{ending}")), f"no {ending} file arrived")
     file = next(tmp_path.glob(f"diagnosis-*.{ending}"))
     assert "concurrency cap" in file.read_text("utf-8")
+    assert complaints(browser) == []
+    if ending == "html":
+        _reads_offline(browser, file)
+
+
+def _reads_offline(browser: Browser, file: Path) -> None:
+    """The file by itself: charts are drawn, and their clock is the one that they name."""
+    browser.open(file.as_uri())
+    browser.wait("document.querySelector('.chart .xtick text')")
+    chart = "[...document.querySelectorAll('.chart')].find(c => c.layout?.meta?.time)"
+    # The incident began at 08:53:20 UTC; the browser stands in Berlin, in summer.
+    assert browser.run(f"{chart}.querySelector('.xtick text').textContent").startswith("10:5")
+    assert browser.run(f"{chart}.querySelector('.infolayer').textContent.includes('UTC+2')")
     assert complaints(browser) == []

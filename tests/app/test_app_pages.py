@@ -10,7 +10,18 @@ from app_inputs import HOSTILE, html_of
 from streamlit.testing.v1 import AppTest
 
 Opened = Callable[..., AppTest]
-PAGES = ("now", "fleet", "latency", "cache", "speculation", "compare", "bench", "runbooks", "data")
+PAGES = (
+    "now",
+    "fleet",
+    "latency",
+    "cache",
+    "speculation",
+    "compare",
+    "bench",
+    "capacity",
+    "runbooks",
+    "data",
+)
 
 
 @pytest.mark.parametrize("source", ["capped", "calm", "hostile", "prose", "bench"])
@@ -152,6 +163,46 @@ def test_runbooks_can_be_searched(opened: Opened) -> None:
     said = html_of(app)
     assert "/runbooks/preemption-storm" in said
     assert "/runbooks/cap-throttled" not in said
+
+
+def test_a_stretch_is_judged_by_itself(opened: Opened) -> None:
+    calm = {"from": "2025-10-09T08:53:20Z", "to": "2025-10-09T08:55:00Z"}
+    said = html_of(opened(source="capped", **calm))
+    assert "d-findings" not in said
+    assert "concurrency cap" not in said
+    sick = {"from": "2025-10-09T08:55:20Z", "to": "2025-10-09T08:57:00Z"}
+    app = opened(source="capped", **sick)
+    assert "concurrency cap" in html_of(app)
+    assert any("this stretch alone" in c.value for c in app.caption)
+
+
+PLAN = {
+    "c-parameters": "8", "c-layers": "32", "c-kv_heads": "8", "c-head_size": "128", "c-gpu": "H100 SXM",
+    "c-hourly": "2.5", "c-prompt": "1000", "c-answer": "200", "c-longest": "2000", "c-rate": "900",
+}  # fmt: skip
+
+
+def test_capacity_asks_for_exactly_what_is_missing(opened: Opened) -> None:
+    said = html_of(opened("capacity", source="capped", **{"c-gpu": "H100 SXM"}))
+    assert "Enter what is missing: parameters, billions, layers, KV heads, size of a head." in said
+    said = html_of(opened("capacity", source="capped", **{**PLAN, "c-gpu": ""}))
+    assert "Enter what is missing: GPU." in said
+    said = html_of(opened("capacity", source="capped", **{**PLAN, "c-layers": "many"}))
+    assert "layers: &#x27;many&#x27; is no number" in said or "layers: &#39;many&#39; is no number" in said
+
+
+def test_capacity_plans_from_what_was_observed_and_entered(opened: Opened) -> None:
+    app = opened("capacity", source="capped", **PLAN)
+    assert not app.exception
+    said = html_of(app)
+    for wanted in ("Memory of one GPU", "Tensor parallelism", "GPUs that fit", "output tokens, as measured",
+                   "entered", "assumed: 256", "observed: requests running, mean of a replica"):  # fmt: skip
+        assert wanted in said
+    assert len(app.get("plotly_chart")) == 2
+    app.text_input(key="w_c_hourly").set_value("5").run()
+    assert app.query_params["c-hourly"] == "5"
+    app.selectbox(key="w_source").set_value("calm").run()
+    assert dict(app.query_params) == {"source": "calm"}
 
 
 def test_the_bench_page_tells_knee_honesty_change_and_single_requests(opened: Opened) -> None:

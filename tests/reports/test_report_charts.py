@@ -7,10 +7,16 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from report_makers import SCRAPES, START, STEP, made
+from support.carriers import write_openmetrics
+from support.series import Recording
+from support.vllm import add_vllm
 
+from diagnostics import diagnose
+from diagnostics.execute.charts import MAX_POINTS
 from diagnostics.model.report import Diagnosis, ReplicaRegimes, Segment
 from diagnostics.reports.charts import (
     acceptance_figure,
@@ -20,6 +26,7 @@ from diagnostics.reports.charts import (
     ribbon_figure,
     ttft_figure,
 )
+from diagnostics.reports.charts.band import band
 from diagnostics.reports.charts.base import line
 from diagnostics.reports.theme import REGIME_COLOURS, Theme, counterparts
 
@@ -115,8 +122,46 @@ def test_a_fleet_of_fifty_is_drawn_with_few_names(capped: Diagnosis) -> None:
     running = next(s for s in capped.series if s.signal == "running")
     many = tuple(replace(running, replica=f"pod-{i}") for i in range(50))
     figure = load_figure(replace(capped, series=many), Theme.LIGHT)
-    assert len(figure.data) <= 41
+    assert len(figure.data) <= 9
     assert len(figure.layout.annotations) < 8
+
+
+def test_many_replicas_are_a_band_that_keeps_the_peak_of_each(capped: Diagnosis) -> None:
+    running = next(s for s in capped.series if s.signal == "running")
+    peak = running.values.copy()
+    peak[20] = 99.0
+    many = [
+        replace(running, replica=f"pod-{i}", values=peak if i == 33 else running.values) for i in range(50)
+    ]
+    area = next(
+        t for t in load_figure(replace(capped, series=tuple(many)), Theme.LIGHT).data if t.fill == "toself"
+    )
+    assert np.nanmax(area.y) == 99.0
+    gone = [replace(s, values=np.where(np.arange(len(s.values)) // 15 == 2, np.nan, s.values)) for s in many]
+    xs = np.concatenate([item.times for item in map(line, gone)])
+    made = band([line(s) for s in gone])
+    assert np.isnan(made.high).any()
+    assert made.count == 50
+    assert made.times.max() <= xs.max() + made.times[1] - made.times[0]
+
+
+def test_a_long_course_keeps_its_peaks_and_its_mean(tmp_path: Path) -> None:
+    scrapes = 4 * MAX_POINTS
+    course = [3.0 + i % 2 for i in range(scrapes)]
+    course[777], course[1500] = 41.0, 0.0
+    write_openmetrics(add_vllm(Recording(), scrapes, running=course), tmp_path)
+    series = diagnose([str(tmp_path)], charts=True).series
+    running = next(s for s in series if s.signal == "running")
+    assert MAX_POINTS / 2 <= len(running.times) <= MAX_POINTS
+    assert (np.diff(running.times) > 0).all()
+    at = {int(v): t for t, v in zip(running.times, running.values, strict=True)}
+    assert at[41] == Recording().time(777)
+    assert at[0] == Recording().time(1500)
+    assert running.mean == pytest.approx(sum(course) / scrapes)
+    finished = next(s for s in series if s.signal == "requests_finished")
+    assert finished.mean == pytest.approx(1.0)
+    ttft = next(s for s in series if s.signal == "ttft")
+    assert ttft.mean == pytest.approx(0.1)
 
 
 def test_without_points_or_time_there_is_no_chart(capped: Diagnosis, empty: Diagnosis) -> None:

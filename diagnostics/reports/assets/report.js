@@ -14,7 +14,20 @@
     return v;
   };
 
+  // Plotly draws moments in the reader's own time, so the axis must not be called UTC where that is another.
+  const nameZone = (layout) => {
+    const range = layout.meta && layout.meta.time && layout.xaxis && layout.xaxis.range;
+    const at = new Date(range ? range[0] : NaN);
+    if (!range || !at.getTimezoneOffset()) return;
+    const name = at.toLocaleTimeString("en", {timeZoneName: "short"}).split(" ").pop().replace("GMT", "UTC");
+    Object.keys(layout).filter((k) => /^xaxis/.test(k)).forEach((k) => {
+      if (layout[k].hoverformat) layout[k].hoverformat = layout[k].hoverformat.replace("UTC", name);
+    });
+    (layout.annotations || []).forEach((a) => { if (a.text === "UTC") a.text = name; });
+  };
+
   const fit = (layout, width) => {
+    nameZone(layout);
     if (width < 560 && layout.meta && layout.meta.time) {
       layout.margin = {...layout.margin, l: 84, r: 80};
       Object.keys(layout).filter((k) => /^xaxis/.test(k)).forEach((k) => { layout[k].nticks = 3; });

@@ -8,6 +8,7 @@ from diagnostics.reports.charts.bench import (
     pareto_figure,
     timeline_figure,
 )
+from diagnostics.reports.charts.capacity import memory_figure, roofline_figure
 from diagnostics.reports.charts.fleet import fleet_figures
 from diagnostics.reports.charts.load import load_figure
 from diagnostics.reports.charts.proof import finding_figure
@@ -22,8 +23,10 @@ __all__ = [
     "finding_figure",
     "fleet_figures",
     "load_figure",
+    "memory_figure",
     "pareto_figure",
     "ribbon_figure",
+    "roofline_figure",
     "timeline_figure",
     "ttft_figure",
 ]

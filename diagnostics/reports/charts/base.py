@@ -21,8 +21,8 @@ from diagnostics.reports.theme import FONT, Theme
 GAP_STEPS = 3.5
 # More lines than this are not labelled one by one.
 LABELLED = 4
-# More replicas than this are not drawn in one chart: the worst are.
-MAX_LINES = 40
+# More lines of context than this are drawn as one band.
+MAX_LINES = 8
 # The same margins on every chart over time: a moment stands in the same place on all of them.
 LEFT, RIGHT = 92, 84
 # Below this many seconds, minutes alone would repeat themselves on the axis.

@@ -6,10 +6,10 @@ one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
 
 from diagnostics.model.report import Diagnosis
@@ -77,10 +77,8 @@ def _rows(diagnosis: Diagnosis) -> Iterator[Row]:
     for name, signals, unit, least in MEASURES:
         values: dict[str, float] = {}
         for series in diagnosis.series:
-            known = np.asarray(series.values, np.float64)
-            known = known[np.isfinite(known)]
-            if series.signal in signals and len(known):
-                values[series.replica] = values.get(series.replica, 0.0) + float(known.mean())
+            if series.signal in signals and math.isfinite(series.mean):
+                values[series.replica] = values.get(series.replica, 0.0) + series.mean
         if values and sum(values.values()) > least * len(values):
             yield Row(name, unit, values)
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from plotly.subplots import make_subplots
 
 from diagnostics.model.report import Report
+from diagnostics.reports.charts.band import band
 from diagnostics.reports.charts.base import (
     LABELLED,
     MAX_LINES,
@@ -59,7 +60,7 @@ def pick(report: Report, found: list[Line], wanted: Sequence[str] = ()) -> tuple
     meant = sum(item.replica in asked for item in ranked)
     count = meant or (len(ranked) if len(ranked) <= LABELLED else 1)
     count = min(count, LABELLED)
-    return ranked[:count], ranked[count:MAX_LINES]
+    return ranked[:count], ranked[count:]
 
 
 def panels(report: Report, shown: list[Panel], theme: Theme, heights: list[float]) -> Any:
@@ -69,23 +70,49 @@ def panels(report: Report, shown: list[Panel], theme: Theme, heights: list[float
         rows=len(shown), cols=1, shared_xaxes=True, row_heights=heights, vertical_spacing=_GAP / total
     )
     style(made, theme, round(total))
+    notes: list[dict[str, Any]] = []
     for row, panel in enumerate(shown, start=1):
-        for trace in _traces(panel, theme):
-            made.add_trace(trace, row=row, col=1)
+        made.add_traces([_on(row, trace) for trace in _traces(panel, theme)])
         _axis(made, panel, row, theme)
-        for annotation in _names(panel, heights[row - 1], theme):
-            made.add_annotation(**annotation, row=row, col=1)
-        for limit in panel.limits:
-            _draw_limit(made, limit, row, theme)
-        _title(made, panel, row, theme)
+        notes += [
+            {
+                "xref": f"{_axis_name('x', row)} domain",
+                "yref": _axis_name("y", row),
+                "showarrow": False,
+                "xanchor": "left",
+            }
+            | note
+            for note in (
+                *_names(panel, heights[row - 1], theme),
+                *(_limit_note(limit, theme) for limit in panel.limits),
+                _title(panel, theme) | {"yref": f"{_axis_name('y', row)} domain"},
+            )
+        ]
+    made.update_layout(
+        annotations=notes,
+        shapes=[_limit_line(x, row, theme) for row, panel in enumerate(shown, 1) for x in panel.limits],
+        margin={"t": 28, "b": 30},
+        hovermode="x unified",
+    )
     time_axis(made, report, theme)
-    made.update_layout(margin={"t": 28, "b": 30}, hovermode="x unified")
     return made
 
 
+def _axis_name(letter: str, row: int) -> str:
+    """How Plotly calls the axis of a row: the first one has no number."""
+    return letter if row == 1 else f"{letter}{row}"
+
+
+def _on(row: int, trace: dict[str, Any]) -> dict[str, Any]:
+    return {"xaxis": _axis_name("x", row), "yaxis": _axis_name("y", row)} | trace
+
+
 def _traces(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
-    for item in panel.context:
-        yield _trace(item, {"width": 1, "color": theme.context}, opacity=0.8)
+    if len(panel.context) > MAX_LINES:
+        yield from _band(panel, theme)
+    else:
+        for item in panel.context:
+            yield _trace(item, {"width": 1, "color": theme.context}, opacity=0.8)
     for i, item in enumerate(panel.strong):
         colour = theme.strong if panel.deciding else theme.context
         line = {"width": 2.4 if panel.deciding else 1.4, "color": colour, "dash": _DASHES[i % len(_DASHES)]}
@@ -93,6 +120,25 @@ def _traces(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
             {"fill": "tozeroy", "fillcolor": theme.shade} if panel.filled and len(panel.strong) == 1 else {}
         )
         yield _trace(item, line, **fill)
+
+
+def _band(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
+    """All the context of a large fleet: the area between its extremes, and its middle."""
+    made = band(panel.context)
+    xs, ys = made.outline()
+    area = {"fill": "toself", "fillcolor": theme.shade, "line": {"width": 0}, "hoverinfo": "skip"}
+    yield {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "name": "others", **area}
+    form = ".0%" if panel.unit == "ratio" else ".4~g"
+    yield {
+        "type": "scatter",
+        "mode": "lines",
+        "x": made.times,
+        "y": made.middle,
+        "name": f"middle of {made.count} others",
+        "connectgaps": False,
+        "line": {"width": 1, "color": theme.context},
+        "hovertemplate": f"%{{y:{form}}}<extra>%{{fullData.name}}</extra>",
+    }
 
 
 def _trace(item: Line, line: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -138,11 +184,8 @@ def _names(panel: Panel, height: float, theme: Theme) -> Iterator[dict[str, Any]
         text = f"max {format_value(highest, _short(item.unit))}" if alone else short[item.replica]
         yield {
             "x": 1,
-            "xref": "x domain",
             "y": highest if alone else y,
             "text": text,
-            "showarrow": False,
-            "xanchor": "left",
             "xshift": 6,
             "font": {
                 "size": 12,
@@ -155,38 +198,39 @@ def _short(unit: str) -> str:
     return unit if unit in ("ratio", "s") else ""
 
 
-def _draw_limit(made: Any, limit: Limit, row: int, theme: Theme) -> None:
-    made.add_hline(y=limit.value, line={"color": theme.ink, "width": 1.2, "dash": "dash"}, row=row, col=1)
-    made.add_annotation(
-        x=0,
-        xref="x domain",
-        y=limit.value,
-        text=label(limit.text, 80),
-        showarrow=False,
-        xanchor="left",
-        yanchor="bottom",
-        xshift=4,
-        font={"size": 12, "color": theme.ink},
-        row=row,
-        col=1,
-    )
+def _limit_line(limit: Limit, row: int, theme: Theme) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "xref": f"{_axis_name('x', row)} domain",
+        "yref": _axis_name("y", row),
+        "x0": 0,
+        "x1": 1,
+        "y0": limit.value,
+        "y1": limit.value,
+        "line": {"color": theme.ink, "width": 1.2, "dash": "dash"},
+    }
 
 
-def _title(made: Any, panel: Panel, row: int, theme: Theme) -> None:
+def _limit_note(limit: Limit, theme: Theme) -> dict[str, Any]:
+    return {
+        "x": 0,
+        "y": limit.value,
+        "text": label(limit.text, 80),
+        "yanchor": "bottom",
+        "xshift": 4,
+        "font": {"size": 12, "color": theme.ink},
+    }
+
+
+def _title(panel: Panel, theme: Theme) -> dict[str, Any]:
     """The name and unit above the panel's left edge: read before the line, and no rotated text."""
     weight = f"<b>{panel.title}</b>" if panel.deciding else panel.title
     unit = {"ratio": "share", "0/1": "", "s": "seconds"}.get(panel.unit, panel.unit)
-    made.add_annotation(
-        x=0,
-        xref="x domain",
-        y=1,
-        yref="y domain",
-        text=f"{weight}{f', {unit}' if unit else ''}",
-        showarrow=False,
-        xanchor="left",
-        yanchor="bottom",
-        yshift=3,
-        font={"size": 12, "color": theme.ink},
-        row=row,
-        col=1,
-    )
+    return {
+        "x": 0,
+        "y": 1,
+        "text": f"{weight}{f', {unit}' if unit else ''}",
+        "yanchor": "bottom",
+        "yshift": 3,
+        "font": {"size": 12, "color": theme.ink},
+    }

@@ -43,9 +43,8 @@ def ribbon_figure(report: Report, theme: Theme, rows: int = MAX_ROWS) -> Any:
     time_axis(made, report, theme)
     if report.window.start is None and whole is not None:
         made.update_xaxes(range=[whole[0] * 1000, whole[1] * 1000])
-    for name in shown:
-        made.add_annotation(**_worst(by_name[name], theme))
     made.update_layout(
+        annotations=[*made.layout.annotations, *(_worst(by_name[name], theme) for name in shown)],
         showlegend=True,
         margin={"t": 4, "b": 56},
         uniformtext={"minsize": 9, "mode": "hide"},
