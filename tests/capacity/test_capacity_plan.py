@@ -159,7 +159,7 @@ def test_a_few_numbers_are_enough_and_every_gap_is_listed():
     for words in (
         "weights are taken as bf16",
         "KV cache is kept in 16 bits",
-        "90%",
+        "90 %",
         "blocks of 16",
         "8,192 tokens in a step",
         "256 sequences",
