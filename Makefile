@@ -66,9 +66,9 @@ fuzz: $(BIN)/pytest ## Mutated inputs of every kind for ten minutes
 	$(BIN)/python tests/fuzz/long.py --seconds 600
 
 soak: $(BIN)/pytest ## Hours in minutes: windows of calm recordings, a watched replay, ten sessions at once
-	$(BIN)/python tests/soak/silence.py --windows 1000
-	$(BIN)/python tests/soak/watch.py --minutes 60
-	$(BIN)/python tests/soak/app.py
+	$(BIN)/python tests/soak/soak_silence.py --windows 1000
+	$(BIN)/python tests/soak/soak_watch.py --minutes 60
+	$(BIN)/python tests/soak/soak_app.py
 
 screenshots: $(BIN)/pytest ## Pictures of every page for the README (needs Chromium)
 	$(BIN)/python docs/screenshots.py
