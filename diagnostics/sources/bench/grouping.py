@@ -57,12 +57,18 @@ def group_steps(runs: list[BenchRun]) -> list[BenchRun]:
     and stays a run of its own.
     """
     groups: dict[tuple[object, ...], list[BenchRun]] = {}
-    for run in runs:
+    for run in _without_twins(runs):
         groups.setdefault(_identity(run), []).append(run)
     merged: list[BenchRun] = []
     for members in groups.values():
         merged += [_merge(cluster) for cluster in _by_length(members)]
     return merged
+
+
+def _without_twins(runs: list[BenchRun]) -> list[BenchRun]:
+    """Without tables of what the same tool wrote beside them as JSON, which says more."""
+    told = {(run.tool, run.source.removesuffix(".json")) for run in runs if run.source.endswith(".json")}
+    return [run for run in runs if (run.tool, run.source.removesuffix(".csv")) not in told]
 
 
 def _identity(run: BenchRun) -> tuple[object, ...]:

@@ -46,6 +46,7 @@ _LENGTHS = {
     "input_output_length": "input_len_spec",
 }
 _TOTAL_RATES = ("tokens_per_second", "throughput")
+_PARALLELISM = "setting:parallelism_type"
 _POWER = "avg_power"
 _MAX_EXTRA = 30
 
@@ -172,6 +173,8 @@ def _read_row(source: str, grid: Grid, line: int, cells: list[str]) -> BenchRun:
     for name in refused[:_MAX_EXTRA]:
         if row.get(name, "").strip() not in ("", "-"):
             _keep(run, step, name, row[name], setting=name in grid.settings_left)
+    if "tensor" in str(run.extra.get(_PARALLELISM, "")).lower():
+        derive(run, "tp", run.gpus)
     apply_name(run, source)
     return run
 
