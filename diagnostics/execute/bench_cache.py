@@ -70,7 +70,7 @@ def _shared(run: BenchRun) -> float:
 
 def _levels(run: BenchRun) -> list[Reuse]:
     """Levels with both figures, lightest first; a level with tokens from a store beside the GPU is none of its cache."""
-    found = []
+    found: list[Reuse] = []
     for step in sorted(bench.served(run), key=lambda s: s.concurrency_cap or s.requested_rps or 0.0):
         offered = step.extra.get("theoretical_cache_hit")
         offered = float(offered) if isinstance(offered, int | float) else _shared(run)

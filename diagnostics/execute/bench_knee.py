@@ -1,7 +1,7 @@
 """Where the knee of a sweep lies: the interval between two tested loads, and the highest load that meets the SLOs.
 
 An open-loop level keeps up when it serves what was sent and its latency stays near that of light load. In a closed loop there
-is no rate: the knee is where doubling the open requests no longer adds a tenth of output.
+is no rate: the knee is where doubling the open requests no longer adds a seventh of output.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCATTER = 2.0
 LATENCY_RATIO = 3.0
 ADDED_SECONDS = 0.25
 # Output that doubling the open requests must add, and latency growth that shows that the rest only waits.
-DOUBLING_GAIN = 0.1
+DOUBLING_GAIN = 0.15
 CLOSED_LATENCY_RATIO = 1.5
 # A single run: served by offered far below one, and mean wait by the time the run went on after the last request was sent
 # (a queue that grows evenly makes it a half).
@@ -179,6 +179,8 @@ def _closed(run: BenchRun, levels: list[Level]) -> Knee | None:
         rest = known[i + 1 :]
         if rest[-1].load < 2 * level.load or not all(_flat(level, x) for x in rest):
             continue
+        if _is_dip(level, rest):
+            continue
         grown = _growth(level, rest[-1])
         if grown >= CLOSED_LATENCY_RATIO:
             good = level if i or _flat(level, rest[0]) else None
@@ -186,8 +188,16 @@ def _closed(run: BenchRun, levels: list[Level]) -> Knee | None:
     return None
 
 
+def _is_dip(level: Level, rest: list[Level]) -> bool:
+    """Whether output falls and a load above makes more than before again: one odd level, and no end."""
+    rates = [x.rate or 0.0 for x in rest]
+    lowest = rates.index(min(rates))
+    before = level.rate or 0.0
+    return rates[lowest] < before and max(rates[lowest:]) > (1 + DOUBLING_GAIN) * before
+
+
 def _flat(level: Level, higher: Level) -> bool:
-    """Whether the higher load brings less than a tenth more output a doubling."""
+    """Whether the higher load brings less than a seventh more output a doubling."""
     doublings = math.log2(higher.load / level.load)
     gain: float = (1 + DOUBLING_GAIN) ** doublings
     return (higher.rate or 0.0) <= (level.rate or 0.0) * gain

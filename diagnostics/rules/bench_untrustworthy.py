@@ -59,14 +59,14 @@ def evaluate(facts: Facts) -> Outcome:
 
 
 def _flaws(run: BenchRun) -> list[Flaw]:
-    served = bench.served(run)
+    levels, served = bench.levels(run), bench.served(run)
     broken = [f for s in run.steps if (f := _failed(run, s))]
     broken += [f for s in served for check in (_late, _startup) if (f := check(run, s))]
     checks: tuple[Callable[[BenchRun, BenchStep], Flaw | None], ...] = (_few, _rounds, _short)
     broken += _odd(run)
-    small = [[f for check in checks if (f := check(run, s))] for s in served]
+    small = [[f for check in (checks if s in served else checks[:1]) if (f := check(run, s))] for s in levels]
     weak = [fs for fs in small if fs]
-    if served and len(weak) >= WEAK_SHARE * len(served):
+    if levels and len(weak) >= WEAK_SHARE * len(levels):
         broken += [f for fs in weak for f in fs]
     return broken
 
