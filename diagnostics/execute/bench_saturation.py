@@ -14,8 +14,6 @@ from diagnostics.model.report import Reason
 from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import Resolution
 
-# Levels past the knee in a closed loop from which it is more than one odd point.
-MIN_PAST = 2
 _DO_NOT = ("Do not take latency past the knee for the server's: it measures how long the test went on.",)
 _SHED = Remedy(
     "Hold the load below the knee by shedding or routing it away.", "now",
@@ -50,11 +48,7 @@ def outcome(facts: Facts) -> Outcome:
 
 def _by_proof(knees: list[Knee]) -> list[Knee]:
     """Open-loop sweeps first, then those with more than one level past the knee, then those with the most levels."""
-    return sorted(knees, key=lambda k: (k.kind != "open", _past(k) < MIN_PAST, -len(k.levels)))
-
-
-def _past(knee: Knee) -> int:
-    return sum(level.load >= knee.bad.load for level in knee.levels)
+    return sorted(knees, key=lambda k: (k.kind != "open", k.past < bench_knee.MIN_PAST, -len(k.levels)))
 
 
 def _position(knee: Knee) -> str:
@@ -113,16 +107,16 @@ def _evidence(knee: Knee) -> tuple[Evidence, ...]:
             )
         )
     if knee.kind == "closed" and knee.good is not None and knee.good.rate and knee.levels[-1].rate:
-        gain = knee.levels[-1].rate / knee.good.rate - 1
+        gain = bench_knee.gain_a_doubling(knee.good, knee.levels[-1])
         found.append(
-            bench.evidence(knee.run, knee.levels[-1].step, "output added beyond the knee", "ratio", gain, "ratio", "<=",
-                           bench_knee.DOUBLING_GAIN)
+            bench.evidence(knee.run, knee.levels[-1].step, "output added beyond the knee", "each doubling", gain, "ratio", "<=",
+                           knee.gain)
         )  # fmt: skip
     return tuple(found)
 
 
 def _of_sweep(facts: Facts, knee: Knee, *, alone: bool) -> Draft:
-    loud = knee.kind == "open" or _past(knee) >= MIN_PAST
+    loud = knee.kind == "open" or knee.past >= bench_knee.MIN_PAST
     few = len(knee.levels) < bench_knee.SURE_LEVELS
     where = "" if alone else f" in {bench.name(knee.run)}"
     grown = (

@@ -47,6 +47,8 @@ IDENTITY = (
 FIXED_LENGTH_RATIO = 1.05
 MIXED_LENGTH_RATIO = 2.0
 MAX_AGE_SPREAD_S = 24 * 3600
+# What ``vllm bench sweep serve`` writes beside ``run=0.json``, ``run=1.json``, ...
+_SWEEP_LIST = "/summary.json"
 _DATES = ("%Y%m%d-%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f")
 
 
@@ -66,9 +68,20 @@ def group_steps(runs: list[BenchRun]) -> list[BenchRun]:
 
 
 def _without_twins(runs: list[BenchRun]) -> list[BenchRun]:
-    """Without tables of what the same tool wrote beside them as JSON, which says more."""
+    """Without what a tool writes twice: a table beside the same result as JSON, a sweep's list beside each of its runs."""
     told = {(run.tool, run.source.removesuffix(".json")) for run in runs if run.source.endswith(".json")}
-    return [run for run in runs if (run.tool, run.source.removesuffix(".csv")) not in told]
+    single = {(run.tool, _folder(run.source)) for run in runs if not run.source.endswith(_SWEEP_LIST)}
+    return [
+        run
+        for run in runs
+        if (run.tool, run.source.removesuffix(".csv")) not in told
+        and not (run.source.endswith(_SWEEP_LIST) and (run.tool, _folder(run.source)) in single)
+    ]
+
+
+def _folder(source: str) -> str:
+    """The folder of a file as the user gave it; empty without one."""
+    return source.rpartition("/")[0]
 
 
 def _identity(run: BenchRun) -> tuple[object, ...]:

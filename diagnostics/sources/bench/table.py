@@ -49,6 +49,7 @@ _TOTAL_RATES = ("tokens_per_second", "throughput")
 _KV_FORMAT = "setting:kv_cache_dtype"
 # Both formats in one cell.
 _FORMATS = re.compile(r"^weight\w* = (\w+), kv cache = (\w+)$", re.IGNORECASE)
+_TENSOR = ("tp", "tensor", "tensor parallel", "tensor parallelism")
 _PARALLELISM = "setting:parallelism_type"
 _POWER = "avg_power"
 _MAX_EXTRA = 30
@@ -181,7 +182,7 @@ def _read_row(source: str, grid: Grid, line: int, cells: list[str]) -> BenchRun:
         derive(run, "weight_format", formats.group(1))
         derive(run, "kv_format", formats.group(2))
         del run.extra[_KV_FORMAT]
-    if "tensor" in str(run.extra.get(_PARALLELISM, "")).lower():
+    if str(run.extra.get(_PARALLELISM, "")).lower() in _TENSOR:
         derive(run, "tp", run.gpus)
     apply_name(run, source)
     return run
