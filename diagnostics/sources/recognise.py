@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind
+from diagnostics.sources import companions
 from diagnostics.sources.content import HEAD_BYTES, Content, is_binary
 from diagnostics.sources.exposition import looks_like_exposition, read_exposition
 
@@ -72,6 +73,7 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
             "is an HTML page, not metrics",
             "check the address: a login page or a proxy?",
         )
+    companions.refuse(content.source, lines)
     if _is_report(lines) and (found := _read_bench(content, head)) is not None:
         return found
     if _is_metrics_only(lines):

@@ -47,8 +47,15 @@ IDENTITY = (
 FIXED_LENGTH_RATIO = 1.05
 MIXED_LENGTH_RATIO = 2.0
 MAX_AGE_SPREAD_S = 24 * 3600
-# What ``vllm bench sweep serve`` writes beside ``run=0.json``, ``run=1.json``, ...
-_SWEEP_LIST = "/summary.json"
+# Ends of names of files that hold the same result, the fuller one second.
+_TWINS = (
+    (".csv", ".json"),
+    ("/summary.json", "/run=0.json"),
+    ("_console.txt", "_aiperf.json"),
+    ("_console.txt", "_aiperf.csv"),
+    ("_console.txt", "_genai_perf.json"),
+    ("short_report.csv", "full_report.csv"),
+)
 _DATES = ("%Y%m%d-%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f")
 
 
@@ -68,20 +75,16 @@ def group_steps(runs: list[BenchRun]) -> list[BenchRun]:
 
 
 def _without_twins(runs: list[BenchRun]) -> list[BenchRun]:
-    """Without what a tool writes twice: a table beside the same result as JSON, a sweep's list beside each of its runs."""
-    told = {(run.tool, run.source.removesuffix(".json")) for run in runs if run.source.endswith(".json")}
-    single = {(run.tool, _folder(run.source)) for run in runs if not run.source.endswith(_SWEEP_LIST)}
+    """Without what a tool writes twice, where the fuller file is there."""
+    told = {(run.tool, run.source) for run in runs}
     return [
         run
         for run in runs
-        if (run.tool, run.source.removesuffix(".csv")) not in told
-        and not (run.source.endswith(_SWEEP_LIST) and (run.tool, _folder(run.source)) in single)
+        if not any(
+            run.source.endswith(end) and (run.tool, run.source.removesuffix(end) + fuller) in told
+            for end, fuller in _TWINS
+        )
     ]
-
-
-def _folder(source: str) -> str:
-    """The folder of a file as the user gave it; empty without one."""
-    return source.rpartition("/")[0]
 
 
 def _identity(run: BenchRun) -> tuple[object, ...]:
