@@ -51,6 +51,7 @@ MAX_AGE_SPREAD_S = 24 * 3600
 _TWINS = (
     (".csv", ".json"),
     ("/summary.json", "/run=0.json"),
+    ("/summary.json", "/stats.json"),
     ("_console.txt", "_aiperf.json"),
     ("_console.txt", "_aiperf.csv"),
     ("_console.txt", "_genai_perf.json"),
