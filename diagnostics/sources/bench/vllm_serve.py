@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from diagnostics.model.bench import BenchRequest, BenchRun, BenchStep
 from diagnostics.sources.bench.checks import time_factor
 from diagnostics.sources.bench.columns import apply_run_field, run_field
 from diagnostics.sources.bench.content import Content
+from diagnostics.sources.bench.gaps import Gaps, all_kept, reduce_gaps
 from diagnostics.sources.bench.names import apply_name, weight_format_in
 from diagnostics.sources.bench.values import (
     MILLI,
@@ -29,7 +31,6 @@ from diagnostics.sources.bench.values import (
 
 FORMAT = "vllm-serve"
 HINTS: tuple[str, ...] = ('"request_throughput"', '"total_input_tokens"', '"output_throughput"')
-MAX_GAPS = 2_000_000
 MAX_LISTED_ERRORS = 20
 
 _METRICS = {
@@ -251,7 +252,7 @@ def _fill_speculation(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> 
 
 def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> None:
     """Rows from the parallel lists of ``--save-detailed``; failed requests stay in them with noughts."""
-    lists = {name: value[name] for name in _LISTS if isinstance(value.get(name), list)}
+    lists = request_lists(value, _LISTS)
     size = len(lists.get("ttfts", lists.get("input_lens", [])))
     if size == 0:
         return
@@ -260,9 +261,8 @@ def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> Non
         run.warnings.append(f"lists differ in length ({', '.join(odd)}): those are left out")
         lists = {name: entries for name, entries in lists.items() if name not in odd}
     starts = [t for t in map(number, lists.get("start_times", [])) if t is not None]
-    keep_gaps = sum(len(g) for g in lists.get("itls", []) if isinstance(g, list)) <= MAX_GAPS
     origin = min(starts, default=0.0)
-    step.requests = [request_row(lists, i, origin, keep_gaps) for i in range(size)]
+    step.requests = [request_row(lists, i, origin) for i in range(size)]
     done = [r for r in step.requests if r.status == "ok"]
     add_computed(step, "input_len", (r.input_tokens for r in done), unit="tokens")
     add_computed(step, "output_len", (r.output_tokens for r in done), unit="tokens")
@@ -270,8 +270,11 @@ def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> Non
     add_computed(step, "tpot", (r.tpot_s for r in done))
     add_computed(step, "e2e", (r.e2e_s for r in done))
     add_computed(step, "server_ttft", (t for t in map(number, lists.get("server_ttfts", [])) if t))
-    if keep_gaps:
-        add_computed(step, "itl", (g for r in done for g in r.gaps_s), population="gaps")
+    add_computed(step, "itl", (g for r in done for g in r.gaps_s), population="gaps")
+    if not all_kept(lists.get("itls", [])):
+        run.warnings.append(
+            "too many gaps between tokens to keep: those of some requests, evenly over the run, are used"
+        )
     _count_errors(step)
 
 
@@ -283,8 +286,17 @@ def _count_errors(step: BenchStep) -> None:
             step.error_kinds[row.error_kind] = step.error_kinds.get(row.error_kind, 0) + 1
 
 
-def request_row(lists: dict[str, list[Any]], i: int, origin: float, keep_gaps: bool) -> BenchRequest:
-    """One request out of parallel lists in seconds."""
+def request_lists(value: dict[str, Any], names: Iterable[str]) -> dict[str, list[Any]]:
+    """The parallel lists of a result by name; gaps between tokens reduced to one entry a request."""
+    lists = {name: value[name] for name in names if isinstance(value.get(name), list)}
+    gaps = lists.get("itls", [])
+    if gaps and not isinstance(gaps[0], Gaps):
+        lists["itls"] = reduce_gaps(gaps)
+    return lists
+
+
+def request_row(lists: dict[str, list[Any]], i: int, origin: float) -> BenchRequest:
+    """One request out of parallel lists in seconds, as ``request_lists`` gives them."""
 
     def entry(name: str) -> Any:
         return lists[name][i] if name in lists else None
@@ -292,11 +304,11 @@ def request_row(lists: dict[str, list[Any]], i: int, origin: float, keep_gaps: b
     error = words(entry("errors"))
     ok = not error
     start, ttft = number(entry("start_times")), positive(entry("ttfts")) if ok else None
-    gaps = tuple(g for g in map(number, entry("itls") or ()) if g is not None)
+    gaps: Gaps | None = entry("itls")
     output = count(entry("output_lens"))
     e2e = positive(entry("latencies")) if ok else None
-    if e2e is None and ttft is not None and ("itls" in lists):
-        e2e = ttft + sum(gaps)
+    if e2e is None and ttft is not None and gaps is not None:
+        e2e = ttft + gaps.total
     tpot = (
         (e2e - ttft) / (output - 1)
         if e2e is not None and ttft is not None and output and output > 1
@@ -311,8 +323,8 @@ def request_row(lists: dict[str, list[Any]], i: int, origin: float, keep_gaps: b
         input_tokens=count(entry("input_lens")),
         output_tokens=output,
         cached_tokens=count(entry("cached_tokens")),
-        gaps_s=gaps if keep_gaps else (),
-        chunks=len(gaps) + 1 if ttft is not None and "itls" in lists else None,
+        gaps_s=gaps.kept if gaps is not None else (),
+        chunks=gaps.count + 1 if ttft is not None and gaps is not None else None,
         status="ok" if ok else "error",
         error_kind=error_kind(error),
     )
@@ -326,4 +338,14 @@ def error_kind(text: str | None) -> str | None:
     return names[-1] if names else text.strip().splitlines()[-1][:80]
 
 
-__all__ = ["FORMAT", "HINTS", "error_kind", "fill_counts", "fill_stats", "read", "recognise", "request_row"]
+__all__ = [
+    "FORMAT",
+    "HINTS",
+    "error_kind",
+    "fill_counts",
+    "fill_stats",
+    "read",
+    "recognise",
+    "request_lists",
+    "request_row",
+]
