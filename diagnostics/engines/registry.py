@@ -106,6 +106,11 @@ def engine_of(name: str) -> str | None:
     return None
 
 
+def is_of_router(name: str, labels: dict[str, str]) -> bool:
+    """Whether a series is a router's own under the name of an engine's: it says a server and no model."""
+    return "server" in labels and "model_name" not in labels and canonical_name(name) in vllm.ROUTER_NAMES
+
+
 def names_to_fetch() -> tuple[list[str], list[list[str]]]:
     """Sample names worth asking a metrics API for.
 

@@ -7,6 +7,7 @@ Digits elsewhere in a name never decide.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 
@@ -19,11 +20,13 @@ from diagnostics.model.samples import Capture, InputKind
 
 REPLICA_LABELS = ("pod", "kubernetes_pod_name", "pod_name", "instance", "service", "host", "hostname")
 RANK_LABELS = ("engine", "dp_rank")
+MODEL_SETTINGS = ("served_model_name", "model", "model_path")
 MODEL_LABELS = ("model_name", "model")
 # Every TP or PP rank of SGLang can repeat the values of rank 0.
 _REPEATED_LABELS = ("tp_rank", "pp_rank")
 # Two processes that start within a hundredth of a second of each other are taken for one.
 _START_DECIMALS = 2
+_RANK = re.compile(r"[0-9]{1,9}")
 # Best correlation below which a log is not taken for the replica with that throughput.
 _ALIGNED = 0.6
 _HALF_HOUR = 1800.0
@@ -55,6 +58,7 @@ class Replica(Struct):
     engine: str | None = None
     ranks: dict[str, set[str]] = field(default_factory=dict)
     has_engine_series: bool = False
+    is_router: bool = False
 
 
 class Entity(Struct, frozen=True):
@@ -108,7 +112,7 @@ def replica_key(labels: dict[str, str]) -> tuple[str, str]:
 def _rank(labels: dict[str, str]) -> str | None:
     for name in RANK_LABELS:
         value = labels.get(name)
-        if value is not None and value.isdigit():
+        if value is not None and _RANK.fullmatch(value):
             return value
     return None
 
@@ -345,6 +349,9 @@ def _gather(captures: list[Capture], roots: dict[tuple[int, str], int], replicas
             replica.namespace = replica.namespace or labels.get("namespace", "")
             if not engine:
                 continue
+            if registry.is_of_router(series.name, labels):
+                replica.is_router = True
+                continue
             replica.has_engine_series = True
             replica.engine = replica.engine or engine
             model, rank = _model_label(labels), _rank(labels)
@@ -394,7 +401,8 @@ def _entities(captures: list[Capture], replicas: dict[int, Replica]) -> tuple[li
     for root, replica in replicas.items():
         # Beside engines only a target of the same job counts that never answered; facts alone stand for a server
         # when nothing else does.
-        if not replica.has_engine_series and jobs and (not replica.job or replica.job not in jobs):
+        silent = not replica.has_engine_series and jobs
+        if silent and (not replica.job or replica.job not in jobs or replica.is_router):
             continue
         for model, rank in _seats(replica, common):
             numbers[(root, model, rank)] = len(entities)
@@ -433,7 +441,7 @@ def _deployment_name(model: str, replica: Replica, models: set[tuple[str, str, s
 
 
 def _model_in_settings(captures: list[Capture]) -> str:
-    for name in ("served_model_name", "model", "model_path"):
+    for name in MODEL_SETTINGS:
         for capture in captures:
             for setting in capture.settings:
                 if setting.name == name and setting.value:
@@ -457,7 +465,10 @@ def _of_capture(
         if id(series.labels) not in known:
             root = roots[(number, replica_key(series.labels)[0])]
             known[id(series.labels)] = _of(series.labels, by_root.get(root, {}))
-    return [known[id(series.labels)] for series in capture.series]
+    return [
+        () if registry.is_of_router(series.name, series.labels) else known[id(series.labels)]
+        for series in capture.series
+    ]
 
 
 def _of(labels: dict[str, str], seats: Seats) -> tuple[int, ...]:

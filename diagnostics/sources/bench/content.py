@@ -148,6 +148,9 @@ def _parse_json(content: Content) -> None:
         except RecursionError:
             content.broken = "too deeply nested"
             break
+        except ValueError:  # of more digits than Python turns into a number
+            content.broken = "a number that is too long"
+            break
         values.append(value)
     if content.broken and not values:
         return
@@ -180,7 +183,7 @@ def _begins_object(text: str, position: int) -> bool:
         position += 1
     try:
         value, _ = json.JSONDecoder().raw_decode(text, position)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict | list)
 

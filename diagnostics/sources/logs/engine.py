@@ -64,7 +64,10 @@ def apply_rules(engine: EngineLog, line: Line, out: Collector) -> Rule | None:
         found = candidate.pattern.search(body.text)
         if found is None or (line.cut and _may_be_cut(found, body)):
             continue
-        if not candidate.action(found, body, out):
+        try:
+            if not candidate.action(found, body, out):
+                continue
+        except (ValueError, OverflowError):  # of what stands where a number should, none can be made
             continue
         if candidate.family == "statistics":
             return candidate
