@@ -54,6 +54,7 @@ class Engine(Struct, frozen=True):
         options: setting names as this engine spells them, by canonical meaning.
         at_finish: signals whose counters move only when a request finishes, so that a flat one is no stall.
         serves: whether it is a serving engine; an exporter beside one is none.
+        devices: whether it tells of GPUs, whoever uses them.
     """
 
     name: str
@@ -66,3 +67,4 @@ class Engine(Struct, frozen=True):
     never_preempts: bool = False
     at_finish: frozenset[str] = frozenset()
     serves: bool = True
+    devices: bool = False

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from fuzz.mutators import mutate
-from fuzz.seeds import TOML, corpus
+from fuzz.seeds import configuration, corpus
 
 from diagnostics import Options, diagnose
 from diagnostics.cli.options import parse, to_options
@@ -26,7 +26,7 @@ def make(grammar: str, number: int) -> bytes:
     """The damaged input of a number; the same on every machine."""
     rng = random.Random(f"{grammar} {number}")
     if grammar == "toml":
-        return mutate(rng, TOML.encode(), corpus()["manifest"][0])
+        return mutate(rng, configuration(), corpus()["manifest"][0])
     sound = rng.choice(corpus()[grammar])
     other = rng.choice(corpus()[rng.choice(list(corpus()))])
     return mutate(rng, sound, other)

@@ -17,14 +17,16 @@ NUMBERS = (
     b"9" * 30, b"9" * 5000, b"18446744073709551616", b"1e-320", b"'", b"1795946532000000000", "٣".encode(), "²".encode(),
 )  # fmt: skip
 TOKENS = (
-    b"\x00", b"\x00" * 40, b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\x1b[31m", b"\x1b]0;x\x07", "\u2028".encode(), "\u202e".encode(),
-    "é漢字🜁".encode(), b"\r", b"\r\n", b"\n\n\n", b"\t", b'"', b"'", b"\\", b'\\"', b"`", b"$(x)", b"${X:-${Y}}", b"{{ .Values.x }}",
+    b"\x00", b"\x00" * 40, b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\x1b[31m", b"\x1b]0;x\x07", "\u2028".encode(),
+    "\u202e".encode(), "é漢字🜁".encode(), b"\r", b"\r\n", b"\n\n\n", b"\t", b'"', b"'", b"\\", b'\\"', b"`", b"$(x)", b"${X:-${Y}}",
+    b"{{ .Values.x }}",
     b"<<: *a", b"&a ", b"*a", b"!!python/object:x ", b"---\n", b"%", b"%s", b"#", b"# EOF\n", b"{", b"}", b"[", b"]", b"{}", b"[]",
     b"null", b"None", b"true", b"NaN", b"|", b"<html>", b"\x1f\x8b", b"data: ", b" HTTP/1.1\" 500", b"$ vllm serve a/b ", b"--",
     b" #queue-req: ", b"vllm:num_requests_running ", b"Engine 000: ", b",", b": ", b"=",
 )  # fmt: skip
 _ODD_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1e308, 10**25, 10**400, float("nan"), float("inf"), "", "x", "NaN", "\x00", [], {}, [[]], [None], {"": None},
+    None, True, False, 0, -1, 1e308, 10**25, 10**400, float("nan"), float("inf"),
+    "", "x", "NaN", "\x00", [], {}, [[]], [None], {"": None},
     {"a": {"b": [1]}}, [1, "a", None], "9" * 400,
 )  # fmt: skip
 

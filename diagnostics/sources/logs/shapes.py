@@ -113,7 +113,12 @@ class Shapes(Struct):
             rows: the series and value that it gave, in order.
             out: where these are.
         """
-        if not rows or self.lessons >= _MAX_LESSONS or len(raw) > _LONGEST or not raw.rstrip("\r\n").endswith(line.text):
+        if (
+            not rows
+            or self.lessons >= _MAX_LESSONS
+            or len(raw) > _LONGEST
+            or not raw.rstrip("\r\n").endswith(line.text)
+        ):
             return
         self.lessons += 1
         shape = _learnt(raw, line, engine, rows, out)
