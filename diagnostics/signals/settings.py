@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from diagnostics.model.samples import Capture, Provenance, Setting
+from diagnostics.model.samples import Capture, InputKind, Provenance, Setting
 from diagnostics.signals.identity import MODEL_SETTINGS, Entity, Identities, replica_key
 
 # A setting the engine itself printed or exports is trusted before a command that may not be the one that runs.
@@ -36,17 +37,14 @@ class Described(Struct, frozen=True):
     @classmethod
     def of(cls, settings: list[Setting]) -> Described:
         """Collect the engines of a capture's settings; none where only one is described."""
-        models: dict[str, set[str]] = {}
+        engines: dict[str, list[Setting]] = {}
         values: dict[str, set[str]] = {}
         for setting in settings:
             name = setting.labels.get("workload")
-            if name is None:
-                continue
-            served = models.setdefault(name, set())
-            if setting.name in MODEL_SETTINGS:
-                served |= {setting.value, setting.value.rstrip("/").rpartition("/")[2]}
-            values.setdefault(setting.name, set()).add(setting.value)
-        return cls(models, values)
+            if name is not None:
+                engines.setdefault(name, []).append(setting)
+                values.setdefault(setting.name, set()).add(setting.value)
+        return cls({name: _models(members) for name, members in engines.items()}, values)
 
     def holds_for(self, setting: Setting, entity: Entity) -> bool:
         """Whether a setting is one of this entity: of its engine, or the same in all of them."""
@@ -83,8 +81,9 @@ def by_entity(
     chosen: list[dict[str, Setting]] = [{} for _ in identities.entities]
     for number, capture in enumerate(captures):
         described = Described.of(capture.settings)
+        everyone = _spoken_of(capture, identities)
         for setting in capture.settings:
-            for entity in _owners(number, setting, identities):
+            for entity in _owners(number, setting, identities) or everyone:
                 if not described.holds_for(setting, entity):
                     continue
                 known = chosen[entity.number].get(setting.name)
@@ -94,6 +93,20 @@ def by_entity(
         for names in chosen:
             names[setting.name] = setting
     return chosen
+
+
+def _spoken_of(capture: Capture, identities: Identities) -> list[Entity]:
+    """Whom a configuration speaks of that names no replica: all that serve its model, or all; a log is of one."""
+    if capture.series or capture.kind is InputKind.LOG:
+        return []
+    served = _models(s for s in capture.settings if "workload" not in s.labels)
+    return [e for e in identities.entities if e.model in served] or identities.entities
+
+
+def _models(settings: Iterable[Setting]) -> set[str]:
+    """Names under which a model may be served, in full and without its owner."""
+    names = {s.value for s in settings if s.name in MODEL_SETTINGS}
+    return names | {name.rstrip("/").rpartition("/")[2] for name in names}
 
 
 def _owners(capture: int, setting: Setting, identities: Identities) -> list[Entity]:
