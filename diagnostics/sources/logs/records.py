@@ -81,7 +81,7 @@ def _as_traced(record: dict[str, Any], message: str) -> str:
         return message
     if isinstance(span, dict):
         fields = " ".join(f'{key}="{value}"' for key, value in span.items() if isinstance(value, str))
-        target = f"{{{fields}}}: {target}"
+        target = f"{span.get('name', 'span')}{{{fields}}}: {target}"
     return f"{target}: {message}"
 
 
