@@ -1,6 +1,6 @@
 """Calm recordings cut into short windows at coarse scrape steps: none of them may raise a loud finding.
 
-Usage: python tests/soak/silence.py [--windows 1000] [--seed 1] [--reference ../shared]
+Usage: python tests/soak/soak_silence.py [--windows 1000] [--seed 1] [--reference ../shared]
 
 Prints every warning or critical finding with its window, and exits 1 when there is one.
 """
