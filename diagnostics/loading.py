@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from diagnostics.engines import registry
+from diagnostics.engines.base import FROM_SOURCE
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.report import InputSummary
 from diagnostics.model.samples import Capture, InputKind
@@ -150,6 +151,9 @@ def summary(capture: Capture) -> InputSummary:
     engines = [series for series in capture.series if not registry.is_of_gpu(series.name)]
     replicas = {identity.replica_key(series.labels)[0] for series in engines or capture.series}
     samples = 0 if capture.values is None else int(np.size(capture.values))
+    engine = registry.engine_named(capture.engine) if capture.engine and capture.series else None
+    if engine is not None and not engine.recorded:
+        capture.warnings.append(f"what the names of {engine.title} mean is known {FROM_SOURCE}")
     notes = capture.warnings + (conflicts([capture]) if capture.settings else [])
     return InputSummary(
         capture.source, capture.kind.value, capture.engine, capture.engine_version, len(replicas), samples,

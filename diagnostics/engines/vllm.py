@@ -23,6 +23,7 @@ ENGINE = Engine(
     name="vllm",
     title="vLLM",
     prefixes=("vllm:", "vllm_", "ray_vllm_", "ray_vllm:"),
+    recorded=True,
     metrics=(
         Metric("vllm:num_requests_running", "running", _G),
         Metric("vllm:num_requests_waiting", "waiting", _G),
