@@ -16,6 +16,7 @@ from diagnostics.model.samples import Capture, InputKind
 from diagnostics.sources import companions
 from diagnostics.sources.content import HEAD_BYTES, Content, is_binary
 from diagnostics.sources.exposition import looks_like_exposition, read_exposition
+from diagnostics.sources.window import drop_impossible_times
 
 _HEAD_LINES = 400
 # A mixed text is taken apart only up to this size; larger files are one kind or unknown.
@@ -52,6 +53,7 @@ def read_content(content: Content, options: ReadOptions) -> Capture:
     if is_binary(head):
         raise InputError(content.source, "", "is binary, not text", "give metrics text, a log, JSON or YAML")
     capture = _read(content, head, options)
+    drop_impossible_times(capture)
     capture.suffix = content.suffix
     return capture
 
