@@ -22,6 +22,7 @@ from app.telemetry import TELEMETRY
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.report import Diagnosis, InputSummary, Report
 from diagnostics.options import Options
+from diagnostics.sources.history import History
 
 Kind = Literal["sample", "inputs", "live", "upload", "paste"]
 REFRESH_SECONDS = 15
@@ -29,6 +30,7 @@ REFRESH_SECONDS = 15
 _KEPT = 8
 _GATE = threading.BoundedSemaphore(max(1, os.cpu_count() or 1))
 _LOG = logging.getLogger(__name__)
+_HISTORY = History()
 
 
 class Source(Struct, frozen=True):
@@ -153,7 +155,9 @@ def outcome(source: Source, *, since: float, select: str, start: float | None, e
         options = replace(options, start=start, end=end)
         key = repr((source.inputs, _stamp(source.inputs), start, end))
         return _recalled(key, source.inputs, options)
-    options = replace(options, since=since, select=select or options.select, start=start, end=end)
+    options = replace(
+        options, since=since, select=select or options.select, start=start, end=end, history=_HISTORY
+    )
     key = repr((source.inputs, since, options.select, start, end))
     recall = _followed if end is None else _recalled
     return recall(key, source.inputs, options)
@@ -173,7 +177,12 @@ def compared(source: Source, against: Against, *, since: float, select: str) -> 
     if against.source is not None:
         baseline = against.source.inputs[0]
     options = replace(
-        options, since=since, select=select or options.select, after=against.after, baseline=baseline
+        options,
+        since=since,
+        select=select or options.select,
+        after=against.after,
+        baseline=baseline,
+        history=_HISTORY,
     )
     stamps = _stamp(source.inputs), _stamp(against.source.inputs) if against.source else ()
     key = repr((source.inputs, stamps, options.after, baseline, since, options.select))

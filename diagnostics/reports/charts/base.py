@@ -12,9 +12,10 @@ import plotly.graph_objects as go
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from diagnostics.model.report import Diagnosis, Regime, Report, SignalSeries
+from diagnostics.model.report import Diagnosis, Report, SignalSeries
 from diagnostics.reports import escape
 from diagnostics.reports.cards import primary
+from diagnostics.reports.ribbon import sickness
 from diagnostics.reports.theme import FONT, Theme
 
 # A step this many times longer than usual is a gap in the data, and drawn as one.
@@ -92,11 +93,7 @@ def short_names(names: Sequence[str], limit: int) -> dict[str, str]:
 
 def worst_first(report: Report) -> list[str]:
     """Names of the replicas, the one that was longest under a limit first."""
-    calm = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
-    sick = {
-        r.replica: sum(s.end - s.start for s in r.segments if s.regime not in calm) for r in report.regimes
-    }
-    return sorted(sick, key=lambda name: (-sick[name], name))
+    return [r.replica for r in sorted(report.regimes, key=sickness)]
 
 
 def incident(report: Report) -> tuple[float, float] | None:

@@ -27,6 +27,8 @@ from diagnostics.reports.theme import Theme, format_value
 
 PANEL = 84
 _GAP = 31
+# Strong lines beside the band of a large fleet.
+BESIDE_BAND = 2
 # Lines that share a panel without being the deciding one differ in their dashes, not in colour alone.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -59,7 +61,7 @@ def pick(report: Report, found: list[Line], wanted: Sequence[str] = ()) -> tuple
     ranked = sorted(found, key=lambda item: rank.get(item.replica, len(rank)))
     meant = sum(item.replica in asked for item in ranked)
     count = meant or (len(ranked) if len(ranked) <= LABELLED else 1)
-    count = min(count, LABELLED)
+    count = min(count, LABELLED if len(ranked) <= MAX_LINES else BESIDE_BAND)
     return ranked[:count], ranked[count:]
 
 
@@ -126,7 +128,13 @@ def _band(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
     """All the context of a large fleet: the area between its extremes, and its middle."""
     made = band(panel.context)
     xs, ys = made.outline()
-    area = {"fill": "toself", "fillcolor": theme.shade, "line": {"width": 0}, "hoverinfo": "skip"}
+    area = {
+        "fill": "toself",
+        "fillcolor": theme.context,
+        "opacity": 0.3,
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+    }
     yield {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "name": "others", **area}
     form = ".0%" if panel.unit == "ratio" else ".4~g"
     yield {
