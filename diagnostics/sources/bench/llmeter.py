@@ -8,6 +8,7 @@ from typing import Any
 from diagnostics.model.bench import BenchRequest, BenchRun, BenchStep
 from diagnostics.sources.bench.content import Content
 from diagnostics.sources.bench.names import apply_name
+from diagnostics.sources.bench.rows import error_kind
 from diagnostics.sources.bench.values import (
     add_computed,
     add_stat,
@@ -19,7 +20,6 @@ from diagnostics.sources.bench.values import (
     stat_name,
     words,
 )
-from diagnostics.sources.bench.vllm_serve import error_kind
 
 FORMAT = "llmeter"
 HINTS: tuple[str, ...] = ('"time_to_first_token', '"time_to_last_token')

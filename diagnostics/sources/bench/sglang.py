@@ -8,6 +8,7 @@ from typing import Any
 from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.content import Content
 from diagnostics.sources.bench.names import apply_name, weight_format_in
+from diagnostics.sources.bench.rows import request_lists, request_row
 from diagnostics.sources.bench.values import (
     PERCENT,
     add_computed,
@@ -21,7 +22,7 @@ from diagnostics.sources.bench.values import (
     set_load,
     words,
 )
-from diagnostics.sources.bench.vllm_serve import fill_counts, fill_stats, request_lists, request_row
+from diagnostics.sources.bench.vllm_serve import fill_counts, fill_stats
 
 FORMAT = "sglang-serving"
 HINTS: tuple[str, ...] = ('"output_throughput"', '"random_range_ratio"', '"total_output_tokens"')

@@ -197,11 +197,11 @@ class _Scanner:
 
 
 def _decode(text: bytes) -> Any:
-    """One value; bare NaN and Infinity are read as Python does."""
+    """One value; bare NaN and Infinity are read as Python does, bytes that are no UTF-8 replaced."""
     try:
         return _ANY.decode(text)
     except msgspec.DecodeError:
-        return json.loads(text)
+        return json.loads(text.decode("utf-8", "replace"))
 
 
 def _floats(text: bytes) -> object:

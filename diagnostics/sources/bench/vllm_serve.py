@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
-from diagnostics.model.bench import BenchRequest, BenchRun, BenchStep
+from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.checks import time_factor
 from diagnostics.sources.bench.columns import apply_run_field, run_field
 from diagnostics.sources.bench.content import Content
-from diagnostics.sources.bench.gaps import Gaps, all_kept, reduce_gaps
+from diagnostics.sources.bench.gaps import all_kept
 from diagnostics.sources.bench.names import apply_name, weight_format_in
+from diagnostics.sources.bench.rows import request_lists, request_row
 from diagnostics.sources.bench.values import (
     MILLI,
     PERCENT,
@@ -76,7 +76,6 @@ _KNOWN = {
         "spec_decode_per_position_acceptance_rates",
     ),
 }
-_ERROR_KIND = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Timeout))\b")
 
 
 def recognise(content: Content) -> bool:
@@ -286,66 +285,4 @@ def _count_errors(step: BenchStep) -> None:
             step.error_kinds[row.error_kind] = step.error_kinds.get(row.error_kind, 0) + 1
 
 
-def request_lists(value: dict[str, Any], names: Iterable[str]) -> dict[str, list[Any]]:
-    """The parallel lists of a result by name; gaps between tokens reduced to one entry a request."""
-    lists = {name: value[name] for name in names if isinstance(value.get(name), list)}
-    gaps = lists.get("itls", [])
-    if gaps and not isinstance(gaps[0], Gaps):
-        lists["itls"] = reduce_gaps(gaps)
-    return lists
-
-
-def request_row(lists: dict[str, list[Any]], i: int, origin: float) -> BenchRequest:
-    """One request out of parallel lists in seconds, as ``request_lists`` gives them."""
-
-    def entry(name: str) -> Any:
-        return lists[name][i] if name in lists else None
-
-    error = words(entry("errors"))
-    ok = not error
-    start, ttft = number(entry("start_times")), positive(entry("ttfts")) if ok else None
-    gaps: Gaps | None = entry("itls")
-    output = count(entry("output_lens"))
-    e2e = positive(entry("latencies")) if ok else None
-    if e2e is None and ttft is not None and gaps is not None:
-        e2e = ttft + gaps.total
-    tpot = (
-        (e2e - ttft) / (output - 1)
-        if e2e is not None and ttft is not None and output and output > 1
-        else None
-    )
-    return BenchRequest(
-        request_no=i,
-        start_s=None if start is None else start - origin,
-        ttft_s=ttft,
-        e2e_s=e2e,
-        tpot_s=tpot,
-        input_tokens=count(entry("input_lens")),
-        output_tokens=output,
-        cached_tokens=count(entry("cached_tokens")),
-        gaps_s=gaps.kept if gaps is not None else (),
-        chunks=gaps.count + 1 if ttft is not None and gaps is not None else None,
-        status="ok" if ok else "error",
-        error_kind=error_kind(error),
-    )
-
-
-def error_kind(text: str | None) -> str | None:
-    """A short name for an error text: its exception, or its last line cut short."""
-    if not text:
-        return None
-    names = _ERROR_KIND.findall(text)
-    return names[-1] if names else text.strip().splitlines()[-1][:80]
-
-
-__all__ = [
-    "FORMAT",
-    "HINTS",
-    "error_kind",
-    "fill_counts",
-    "fill_stats",
-    "read",
-    "recognise",
-    "request_lists",
-    "request_row",
-]
+__all__ = ["FORMAT", "HINTS", "fill_counts", "fill_stats", "read", "recognise"]
