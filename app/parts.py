@@ -18,7 +18,7 @@ _REMEDIES_SHOWN = 3
 
 def binding(opened: Opened, rows: int = strips.SHOWN) -> None:
     """The ribbon, where there is a course over time; a click on a stretch chooses it."""
-    drawn = strips.ribbon(opened.report, words.zone_of(st.context.timezone), rows)
+    drawn = strips.ribbon(opened.report, st.context.timezone, rows)
     if drawn:
         st.html(words.heading("What was binding") + drawn)
         gestures.listen()

@@ -242,6 +242,12 @@ def zone_of(name: str | None) -> ZoneInfo | None:
         return None
 
 
+def zone_name(seconds: float, name: str | None) -> str:
+    """What the viewer's clock is called at a moment, such as CET; UTC where the zone is not known."""
+    said = datetime.fromtimestamp(seconds, zone_of(name) or UTC).tzname() or "UTC"
+    return f"UTC{said}" if said[:1] in "+-" else said
+
+
 def _span(first: datetime, last: datetime, *, dated: bool = True) -> str:
     clock = "%H:%M:%S" if (last - first).total_seconds() < 600 else "%H:%M"
     day = "%Y-%m-%d "
