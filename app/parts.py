@@ -84,15 +84,17 @@ def _card(opened: Opened, finding: Finding, card: FindingCard, *, folded: bool) 
                 charts.later(opened, key, make, card.saw, height=380)
             if card.evidence:
                 st.html(words.evidence(card.evidence))
-        with text:
-            st.html(words.finding_story(card))
-            _remedies(card)
-            st.html(words.finding_limits(card))
+            window = words.here(finding.window.start, finding.window.end, st.context.timezone)
+            st.html(words.finding_ground(card, window))
             if card.verify:
                 with st.expander("Check it yourself", icon=":material/query_stats:"):
                     for number, query in enumerate(card.verify):
                         with st.container(key=f"code-{card.key}-v{number}"):
                             st.code(query, language=None, wrap_lines=True)
+        with text:
+            st.html(words.finding_story(card, folded=folded))
+            _remedies(card)
+            st.html(words.finding_limits(card))
 
 
 def _remedies(card: FindingCard) -> None:

@@ -79,6 +79,7 @@ def _axis(whole: tuple[float, float], zone: tzinfo, clock: str) -> str:
         f'<span style="left:{100 * (t - start) / (end - start):.3f}%">'
         f"{datetime.fromtimestamp(t, zone).strftime(form)}</span>"
         for t in (first + step * i for i in range(int((end - first) // step) + 1))
+        if t <= start + 0.97 * (end - start)
     )
     return f'<div class="d-row d-axis"><span></span><div>{marks}</div><span>{markup(clock)}</span></div>'
 
