@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from functools import partial
 from typing import Any, Literal
 
@@ -127,8 +128,7 @@ def _name_the_zone(figure: Any, name: str | None) -> None:
         return
     spans = [axis.range for axis in figure.select_xaxes(selector={"type": "date"}) if axis.range]
     at = state.moment(spans[0][0]) if spans else None
-    said = (datetime.fromtimestamp(at, zone) if at is not None else datetime.now(zone)).tzname() or "UTC"
-    said = f"UTC{said}" if said[:1] in "+-" else said
+    said = words.zone_name(time.time() if at is None else at, name)
     figure.for_each_xaxis(lambda axis: axis.update(hoverformat=f"%H:%M:%S {said}"), selector={"type": "date"})
     figure.for_each_annotation(lambda note: note.update(text=said), selector={"text": "UTC"})
 

@@ -18,7 +18,7 @@ _REMEDIES_SHOWN = 3
 
 def binding(opened: Opened, rows: int = strips.SHOWN) -> None:
     """The ribbon, where there is a course over time; a click on a stretch chooses it."""
-    drawn = strips.ribbon(opened.report, words.zone_of(st.context.timezone), rows)
+    drawn = strips.ribbon(opened.report, st.context.timezone, rows)
     if drawn:
         st.html(words.heading("What was binding") + drawn)
         gestures.listen()
@@ -84,15 +84,17 @@ def _card(opened: Opened, finding: Finding, card: FindingCard, *, folded: bool) 
                 charts.later(opened, key, make, card.saw, height=380)
             if card.evidence:
                 st.html(words.evidence(card.evidence))
-        with text:
-            st.html(words.finding_story(card))
-            _remedies(card)
-            st.html(words.finding_limits(card))
+            window = words.here(finding.window.start, finding.window.end, st.context.timezone)
+            st.html(words.finding_ground(card, window))
             if card.verify:
                 with st.expander("Check it yourself", icon=":material/query_stats:"):
                     for number, query in enumerate(card.verify):
                         with st.container(key=f"code-{card.key}-v{number}"):
                             st.code(query, language=None, wrap_lines=True)
+        with text:
+            st.html(words.finding_story(card, folded=folded))
+            _remedies(card)
+            st.html(words.finding_limits(card))
 
 
 def _remedies(card: FindingCard) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from app.words import block, markup
+from app.words import block, markup, zone_name, zone_of
 from diagnostics.model.report import Regime, ReplicaRegimes, Report, Segment
 from diagnostics.reports.cards import STAGES
 from diagnostics.reports.charts.base import short_names, worst_first
@@ -21,12 +21,12 @@ _TICKS = 7
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
-def ribbon(report: Report, zone: tzinfo | None = None, rows: int = SHOWN) -> str:
+def ribbon(report: Report, zone: str | None = None, rows: int = SHOWN) -> str:
     """One row a replica, worst first, with letters in the stretches; empty where there is no time.
 
     Args:
         report: the report.
-        zone: the viewer's; None for UTC.
+        zone: the viewer's, by name; None for UTC.
         rows: show so many replicas; the others are counted in a line below.
     """
     whole = span(report.regimes)
@@ -35,10 +35,11 @@ def ribbon(report: Report, zone: tzinfo | None = None, rows: int = SHOWN) -> str
     names = worst_first(report)
     by_name, short = {r.replica: r for r in report.regimes}, short_names(names[:rows], NAME)
     shown = [by_name[n] for n in names[:rows]]
-    body = "".join(_row(r, short[r.replica], whole, zone or UTC) for r in shown)
+    clock = zone_of(zone) or UTC
+    body = "".join(_row(r, short[r.replica], whole, clock) for r in shown)
     present = {(s.regime, s.inferred) for r in shown for s in merged(r)}
     more = _others([by_name[n] for n in names[rows:]])
-    return block(f"{body}{_axis(whole, zone or UTC)}{_legend(present)}{more}", "d-rows")
+    return block(f"{body}{_axis(whole, clock, zone_name(whole[0], zone))}{_legend(present)}{more}", "d-rows")
 
 
 def _row(replica: ReplicaRegimes, name: str, whole: tuple[float, float], zone: tzinfo) -> str:
@@ -67,7 +68,7 @@ def _clock(seconds: float, zone: tzinfo) -> str:
     return datetime.fromtimestamp(seconds, zone).strftime("%H:%M:%S")
 
 
-def _axis(whole: tuple[float, float], zone: tzinfo) -> str:
+def _axis(whole: tuple[float, float], zone: tzinfo, clock: str) -> str:
     """Times below the bars, at round moments of the viewer's clock."""
     start, end = whole
     step = next((s for s in _STEPS if (end - start) / s <= _TICKS), _STEPS[-1])
@@ -78,10 +79,9 @@ def _axis(whole: tuple[float, float], zone: tzinfo) -> str:
         f'<span style="left:{100 * (t - start) / (end - start):.3f}%">'
         f"{datetime.fromtimestamp(t, zone).strftime(form)}</span>"
         for t in (first + step * i for i in range(int((end - first) // step) + 1))
+        if t <= start + 0.97 * (end - start)
     )
-    name = datetime.fromtimestamp(start, zone).tzname() or "UTC"
-    name = f"UTC{name}" if name[:1] in "+-" else name
-    return f'<div class="d-row d-axis"><span></span><div>{marks}</div><span>{markup(name)}</span></div>'
+    return f'<div class="d-row d-axis"><span></span><div>{marks}</div><span>{markup(clock)}</span></div>'
 
 
 def _legend(present: set[tuple[Regime, bool]]) -> str:

@@ -97,7 +97,7 @@ _RULES = """
  background: color-mix(in srgb, var(--d-ink) 8%, transparent);
  padding: .08em .32em; border-radius: 4px; overflow-wrap: anywhere; }
 .d code.d-nb { white-space: nowrap; }
-.d-muted { color: var(--d-muted); }
+.d-muted { color: var(--d-muted); font-size: .9rem; }
 .d-verdict { background: var(--d-panel); border: 1px solid var(--d-line);
  border-left: 5px solid var(--d-tone);
  border-radius: 6px; padding: .95rem 1.2rem 1rem; }

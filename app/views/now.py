@@ -6,13 +6,15 @@ import streamlit as st
 
 from app import charts, parts, strips, words
 from app.frame import Opened, page
-from diagnostics.reports.cards import healthy_card, verdict_card
+from diagnostics.reports.cards import healthy_card, primary, verdict_card
 from diagnostics.reports.charts import load_figure
 
 
 def show(opened: Opened) -> None:
     """Lay the page out in the order of thought."""
-    st.html(words.verdict(verdict_card(opened.report)))
+    first = primary(opened.report)
+    begin = first.window.start if first is not None else None
+    st.html(words.verdict(verdict_card(opened.report), words.here(begin, None, st.context.timezone)))
     calm = healthy_card(opened.report, opened.diagnosis.series)
     if calm is not None and calm.headroom:
         st.html(words.figures(calm.headroom))
@@ -24,15 +26,9 @@ def show(opened: Opened) -> None:
 
 
 def _where_and_load(opened: Opened) -> None:
-    stages = strips.stages(opened.report)
+    parts.stages(strips.stages(opened.report))
     load = charts.drawn(opened, "load", lambda: load_figure(opened.diagnosis, opened.theme), by="drag")
-    if load is None:
-        parts.stages(stages)
-        return
-    left, right = st.columns(2, gap="medium") if stages else (st.container(), st.container())
-    with left:
-        parts.stages(stages)
-    with right:
+    if load is not None:
         st.html(words.heading("Load"))
         charts.show(opened, load, "Requests running, waiting and finished over time.")
 
