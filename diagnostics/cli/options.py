@@ -25,6 +25,7 @@ SLO_NAMES = (
     ),
     "queue_mean",
 )
+EXECUTIONS = ("auto", "local", "pushdown")
 FORMATS = ("text", "json", "markdown", "html", "pdf", "junit")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "ms": 0.001}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
@@ -106,6 +107,12 @@ def main_parser() -> Parser:
     window.add_argument("--step", help="seconds between points (default chosen from the window)")
     window.add_argument(
         "--select", default="", metavar="MATCHERS", help="PromQL matchers, like 'job=\"vllm\"'"
+    )
+    window.add_argument(
+        "--execution",
+        choices=EXECUTIONS,
+        default="auto",
+        help="where statistics are computed (default auto: here)",
     )
     compare = parser.add_argument_group("comparison")
     compare.add_argument("--after", metavar="T", help="did the change at this time help?")
@@ -244,6 +251,10 @@ def to_options(command: Command) -> Options:
     for file in (command.bearer_token_file, command.ca_file, command.client_cert, command.client_key):
         if file and not Path(file).is_file():
             raise OptionError(f"{file}: no such file")
+    if command.execution == "pushdown":
+        raise OptionError(
+            "--execution pushdown: statistics are computed here, from range queries; leave it out or say local"
+        )
     _check_slugs([*command.rule, *command.ignore])
     start = moment(command.start) if command.start else None
     end = moment(command.end) if command.end else None

@@ -361,3 +361,12 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
     """Words and impossible dates are refused."""
     with pytest.raises(OptionError):
         moment(text)
+
+
+@pytest.mark.parametrize(("where", "status"), [("auto", 0), ("local", 0), ("pushdown", 2), ("moon", 2)])
+def test_where_statistics_are_computed(where: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is not there is said in one line, and never done another way in silence."""
+    sample = Path(__file__).parents[2] / "sample_data" / "concurrency-cap"
+    assert main([str(sample), "--execution", where]) == status
+    said = capsys.readouterr().err
+    assert said.count("\n") == (1 if status else 0)
