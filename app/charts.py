@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from functools import partial
 from typing import Any, Literal
 
@@ -11,11 +12,11 @@ import streamlit as st
 from msgspec import Struct
 from plotly.basedatatypes import BaseFigure
 
-from app import state, words
+from app import gestures, state, words
 from app.frame import Opened
 from app.style import PAGE_FONT
 
-Gesture = Literal["none", "drag", "click"]
+Gesture = Literal["none", "drag"]
 _CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
 
 
@@ -39,7 +40,7 @@ def drawn(opened: Opened, key: str, make: Callable[[], Any | None], *, by: Gestu
         opened: what the page shows.
         key: names the figure; on every page the same name means the same figure.
         make: builds the Plotly figure, or None where there is nothing to draw.
-        by: what chooses a stretch of time: a drag across a course, a click on a bar, or nothing.
+        by: what chooses a stretch of time: a drag across a course, or nothing.
     """
     zone = st.context.timezone
     chosen = opened.chosen
@@ -64,13 +65,8 @@ def _built(
         span = [1000 * t for t in _chosen.window]
         figure.for_each_xaxis(lambda axis: axis.update(range=span), selector={"type": "date"})
     _name_the_zone(figure, _zone)
-    # Streamlit passes clicks on only where a drag does not select, so a chart has one gesture or the other.
     if _by == "drag":
         figure.update_layout(dragmode="select", selectdirection="h")
-    elif _by == "click":
-        figure.update_xaxes(fixedrange=True)
-        figure.update_yaxes(fixedrange=True)
-        figure.update_traces(selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}})
     return figure, _Ready(figure.to_dict())
 
 
@@ -107,9 +103,22 @@ def show(opened: Opened, made: Drawn | None, alt: str) -> None:
         key=key,
         config=_CONFIG,
         alt=alt,
-        selection_mode="box" if made.by == "drag" else "points",
-        on_select=partial(_selected, key, made.figure),
+        selection_mode="box",
+        on_select=partial(_selected, key),
     )
+
+
+def later(
+    opened: Opened,
+    key: str,
+    make: Callable[[], Any | None],
+    alt: str,
+    *,
+    by: Gesture = "none",
+    height: int = 300,
+) -> None:
+    """Build and show a figure once it comes into view; ``height`` is about its own, pixels."""
+    gestures.when_near(key, height, lambda: show(opened, drawn(opened, key, make, by=by), alt))
 
 
 def _name_the_zone(figure: Any, name: str | None) -> None:
@@ -119,31 +128,23 @@ def _name_the_zone(figure: Any, name: str | None) -> None:
         return
     spans = [axis.range for axis in figure.select_xaxes(selector={"type": "date"}) if axis.range]
     at = state.moment(spans[0][0]) if spans else None
-    said = (datetime.fromtimestamp(at, zone) if at is not None else datetime.now(zone)).tzname() or "UTC"
-    said = f"UTC{said}" if said[:1] in "+-" else said
+    said = words.zone_name(time.time() if at is None else at, name)
     figure.for_each_xaxis(lambda axis: axis.update(hoverformat=f"%H:%M:%S {said}"), selector={"type": "date"})
     figure.for_each_annotation(lambda note: note.update(text=said), selector={"text": "UTC"})
 
 
-def _selected(key: str, figure: Any) -> None:
+def _selected(key: str) -> None:
     event = st.session_state.get(key)
     zone = words.zone_of(st.context.timezone) or UTC
-    stretch = stretch_of(event.get("selection", {}) if event else {}, figure, zone)
+    stretch = stretch_of(event.get("selection", {}) if event else {}, zone)
     if stretch is not None and stretch[1] - stretch[0] >= 1:
         state.choose_window(*stretch)
 
 
-def stretch_of(selection: Any, figure: Any, zone: tzinfo = UTC) -> tuple[float, float] | None:
-    """The stretch of time of a drag or of a clicked bar, Unix seconds; ``zone`` is the browser's."""
+def stretch_of(selection: Any, zone: tzinfo = UTC) -> tuple[float, float] | None:
+    """The stretch of time of a drag, Unix seconds; ``zone`` is the browser's."""
     for box in selection.get("box", ()):
         moments = [m for m in (state.moment(x, zone) for x in box.get("x", ())) if m is not None]
         if len(moments) >= 2:
             return min(moments), max(moments)
-    for point in selection.get("points", ()):
-        try:
-            bar = figure.data[point["curve_number"]]
-            start, length = float(bar.base[point["point_index"]]), float(bar.x[point["point_index"]])
-        except (KeyError, IndexError, TypeError, ValueError):
-            continue
-        return start / 1000, (start + length) / 1000
     return None

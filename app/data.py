@@ -22,6 +22,7 @@ from app.telemetry import TELEMETRY
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.report import Diagnosis, InputSummary, Report
 from diagnostics.options import Options
+from diagnostics.sources.history import History
 
 Kind = Literal["sample", "inputs", "live", "upload", "paste"]
 REFRESH_SECONDS = 15
@@ -29,6 +30,7 @@ REFRESH_SECONDS = 15
 _KEPT = 8
 _GATE = threading.BoundedSemaphore(max(1, os.cpu_count() or 1))
 _LOG = logging.getLogger(__name__)
+_HISTORY = History()
 
 
 class Source(Struct, frozen=True):
@@ -153,7 +155,9 @@ def outcome(source: Source, *, since: float, select: str, start: float | None, e
         options = replace(options, start=start, end=end)
         key = repr((source.inputs, _stamp(source.inputs), start, end))
         return _recalled(key, source.inputs, options)
-    options = replace(options, since=since, select=select or options.select, start=start, end=end)
+    options = replace(
+        options, since=since, select=select or options.select, start=start, end=end, history=_HISTORY
+    )
     key = repr((source.inputs, since, options.select, start, end))
     recall = _followed if end is None else _recalled
     return recall(key, source.inputs, options)
@@ -168,17 +172,20 @@ def compared(source: Source, against: Against, *, since: float, select: str) -> 
         since: seconds to look back, for live sources.
         select: PromQL matchers, for live sources.
     """
-    options = current().options
+    options = _beside(current().options, against)
+    options = replace(options, since=since, select=select or options.select, history=_HISTORY)
+    stamps = _stamp(source.inputs), _stamp(against.source.inputs) if against.source else ()
+    key = repr((source.inputs, stamps, options.after, options.baseline, since, options.select))
+    recall = _followed if source.live else _recalled
+    return recall(key, source.inputs, options)
+
+
+def _beside(options: Options, against: Against) -> Options:
+    """The options with what to compare with."""
     baseline = f"{against.window[0]}..{against.window[1]}" if against.window else None
     if against.source is not None:
         baseline = against.source.inputs[0]
-    options = replace(
-        options, since=since, select=select or options.select, after=against.after, baseline=baseline
-    )
-    stamps = _stamp(source.inputs), _stamp(against.source.inputs) if against.source else ()
-    key = repr((source.inputs, stamps, options.after, baseline, since, options.select))
-    recall = _followed if source.live else _recalled
-    return recall(key, source.inputs, options)
+    return replace(options, after=against.after, baseline=baseline)
 
 
 def _stamp(inputs: Sequence[str]) -> tuple[float, ...]:
@@ -221,26 +228,46 @@ def run(inputs: Sequence[str], options: Options, stdin: bytes | None = None) -> 
     return Outcome(made)
 
 
-def run_given(files: Sequence[Named], pasted: str, stretch: tuple[float, float] | None = None) -> Outcome:
+def run_given(
+    files: Sequence[Named],
+    pasted: str,
+    stretch: tuple[float, float] | None = None,
+    against: Against | None = None,
+) -> Outcome:
     """Diagnose what a person uploaded or pasted. Files live on disk only while they are read.
 
     Args:
         files: with their content.
         pasted: text.
         stretch: judge this stretch of time only, Unix seconds.
+        against: compare with this.
     """
     start, end = stretch or (None, None)
     options = replace(current().options, start=start, end=end)
+    if against is not None:
+        options = _beside(options, against)
     with tempfile.TemporaryDirectory(prefix="diagnose-") as folder:
-        for number, file in enumerate(files):
-            place = Path(folder) / f"{number:03d}"
-            place.mkdir()
-            (place / (Path(file.name).name or "file")).write_bytes(file.content)
+        _write(files, folder)
         inputs = [folder] if files else []
         if pasted.strip():
             inputs.append("-")
         made = run(inputs, options, pasted.encode() if pasted.strip() else None)
     return _without_folder(made, folder)
+
+
+def compared_with_given(source: Source, files: Sequence[Named], pasted: str) -> Outcome:
+    """Diagnose a source beside what a person uploaded or pasted, as its baseline."""
+    with tempfile.TemporaryDirectory(prefix="diagnose-") as folder:
+        _write([*files, *([Named("pasted text", pasted.encode())] if pasted.strip() else [])], folder)
+        made = run(source.inputs, replace(current().options, baseline=folder, history=_HISTORY))
+    return _without_folder(made, folder)
+
+
+def _write(files: Sequence[Named], folder: str) -> None:
+    for number, file in enumerate(files):
+        place = Path(folder) / f"{number:03d}"
+        place.mkdir()
+        (place / (Path(file.name).name or "file")).write_bytes(file.content)
 
 
 def _without_folder(made: Outcome, folder: str) -> Outcome:

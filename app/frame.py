@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 from msgspec import Struct
 
-from app import data, exports, state, style, words
+from app import data, exports, gestures, state, style, words
 from app.data import REFRESH_SECONDS, Outcome, Source
 from app.state import Selection
 from diagnostics.model.report import Diagnosis, Report
@@ -47,6 +47,7 @@ def page(view: View, *, title: str = "", narrow: bool = True) -> None:
         narrow: whether a chosen stretch of time is judged by itself; else the view sees all of the time.
     """
     chosen = state.read()
+    gestures.turn_to(view.__code__.co_filename)
     bar = st.container(horizontal=True, vertical_alignment="center", key="bar")
     source = _choose_source(bar, chosen)
     if source is None:

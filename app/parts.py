@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 import streamlit as st
 
-from app import charts, words
+from app import charts, gestures, strips, words
 from app.frame import Opened
 from diagnostics.model.findings import Finding, Severity
 from diagnostics.reports.cards import FindingCard, RemedyLine, checked_card, finding_cards, unchecked_card
 from diagnostics.reports.charts import finding_figure
 
 _REMEDIES_SHOWN = 3
+
+
+def binding(opened: Opened, rows: int = strips.SHOWN) -> None:
+    """The ribbon, where there is a course over time; a click on a stretch chooses it."""
+    drawn = strips.ribbon(opened.report, st.context.timezone, rows)
+    if drawn:
+        st.html(words.heading("What was binding") + drawn)
+        gestures.listen()
+
+
+def stages(drawn: str) -> None:
+    """Where the time to first token goes; nothing where that was not measured."""
+    if drawn:
+        st.html(words.heading("Where the time to first token goes") + drawn)
 
 
 def findings(opened: Opened, slugs: Collection[str] | None = None, *, folded: bool = False) -> int:
@@ -35,7 +50,7 @@ def findings(opened: Opened, slugs: Collection[str] | None = None, *, folded: bo
     loud = [(f, c) for f, c in pairs if f.severity is not Severity.INFO]
     for finding, card in loud:
         if not folded and finding.rule not in explained:
-            _card(opened, finding, card)
+            _card(opened, finding, card, folded=False)
     effects = [(f, c) for f, c in loud if folded or f.rule in explained]
     if effects and not folded:
         st.html(words.heading("Explained by the above"))
@@ -53,29 +68,33 @@ def _folded(opened: Opened, finding: Finding, card: FindingCard) -> None:
     """One line; the card and its chart are only made once it is opened."""
     with st.expander(words.markdown_label(card.saw), key=f"fold-{card.key}", on_change="rerun") as line:
         if line.open:
-            _card(opened, finding, card)
+            _card(opened, finding, card, folded=True)
 
 
-def _card(opened: Opened, finding: Finding, card: FindingCard) -> None:
+def _card(opened: Opened, finding: Finding, card: FindingCard, *, folded: bool) -> None:
     with st.container(border=True, key=f"card-{card.key}"):
         st.html(words.finding_head(card))
         picture, text = st.columns([1, 1.06], gap="medium")
         with picture:
-            proof = charts.drawn(
-                opened, f"proof-{card.key}", lambda: finding_figure(opened.diagnosis, finding, opened.theme)
-            )
-            charts.show(opened, proof, card.saw)
+            key = f"proof-{card.key}"
+            make = partial(finding_figure, opened.diagnosis, finding, opened.theme)
+            if folded:
+                charts.show(opened, charts.drawn(opened, key, make), card.saw)
+            else:
+                charts.later(opened, key, make, card.saw, height=380)
             if card.evidence:
                 st.html(words.evidence(card.evidence))
-        with text:
-            st.html(words.finding_story(card))
-            _remedies(card)
-            st.html(words.finding_limits(card))
+            window = words.here(finding.window.start, finding.window.end, st.context.timezone)
+            st.html(words.finding_ground(card, window))
             if card.verify:
                 with st.expander("Check it yourself", icon=":material/query_stats:"):
                     for number, query in enumerate(card.verify):
                         with st.container(key=f"code-{card.key}-v{number}"):
                             st.code(query, language=None, wrap_lines=True)
+        with text:
+            st.html(words.finding_story(card, folded=folded))
+            _remedies(card)
+            st.html(words.finding_limits(card))
 
 
 def _remedies(card: FindingCard) -> None:

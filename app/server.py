@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from starlette.middleware import Middleware
 
 from app import style, warm
+from app.ahead import Ahead
 from app.background import BACKGROUND
 from app.routes import READY, ROUTES, internal_error
 from app.security import SecurityHeaders, page_policy
@@ -80,7 +81,7 @@ def build() -> st.App:
     return st.App(
         SCRIPT,
         routes=ROUTES,
-        middleware=[Middleware(SecurityHeaders, policy=page_policy())],
+        middleware=[Middleware(SecurityHeaders, policy=page_policy()), Middleware(Ahead)],
         lifespan=_lifespan,
         exception_handlers={500: internal_error},
     )

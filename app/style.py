@@ -6,7 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from diagnostics.reports.theme import MONO, Theme
+from diagnostics.model.report import Regime
+from diagnostics.reports.cards import STAGES
+from diagnostics.reports.ribbon import CALM, LETTER, MEANING
+from diagnostics.reports.theme import MONO, ON_BRIGHT, ON_REGIME, REGIME_COLOURS, REGIME_HATCH, Theme
 
 PAGE_FONT = '"Source Sans", "Source Sans 3", system-ui, sans-serif'
 
@@ -44,9 +47,44 @@ def _variables() -> str:
     return ".stApp { " + " ".join(pairs) + " }"
 
 
+def _regimes() -> str:
+    """The colour of each regime with the text on it, hatched where it is not known for sure; stages likewise."""
+    rules = []
+    for regime, (light, dark) in REGIME_COLOURS.items():
+        text = {
+            Regime.UNSATURATED: "var(--d-muted)",
+            Regime.IDLE: "var(--d-muted)",
+            Regime.UNDECIDED: "var(--d-muted)",
+            Regime.DOWN: f"light-dark({dark}, {light})",
+        }.get(regime, ON_REGIME.get(regime, ON_BRIGHT))
+        hatch = f" background-image: {_HATCH};" if regime in REGIME_HATCH else ""
+        name, letter = f".d-bar .d-r-{regime.value}::before", LETTER[regime]
+        # How much of its name a stretch shows depends on its width; the empty part is what is read aloud.
+        rules += [
+            f'@container (min-width: 13px) {{ {name} {{ content: "{letter}" / ""; }} }}',
+        ]
+        if regime not in CALM:
+            words = f"{letter}  {MEANING[regime]}"
+            rules.append(f'@container (min-width: 190px) {{ {name} {{ content: "{words}" / ""; }} }}')
+        rules.append(
+            f".d-r-{regime.value} {{ background-color: light-dark({light}, {dark}); color: {text};{hatch} }}"
+        )
+    for stage in STAGES:
+        light, dark = Theme.LIGHT.stage(stage), Theme.DARK.stage(stage)
+        text = "var(--d-on-strong)" if stage == "queue" else ON_BRIGHT
+        rules.append(f".d-s-{stage} {{ background: light-dark({light}, {dark}); color: {text}; }}")
+    return " ".join(rules)
+
+
 def css() -> str:
     """The style element of every page."""
-    return f"<style>{_variables()}{_RULES.replace('MONO', MONO)}</style>"
+    return f"<style>{_variables()}{_regimes()}{_RULES.replace('MONO', MONO)}</style>"
+
+
+_HATCH = (
+    "repeating-linear-gradient(135deg, transparent 0 5px, "
+    "color-mix(in srgb, var(--d-muted) 45%, transparent) 5px 6px)"
+)
 
 
 _RULES = """
@@ -59,7 +97,7 @@ _RULES = """
  background: color-mix(in srgb, var(--d-ink) 8%, transparent);
  padding: .08em .32em; border-radius: 4px; overflow-wrap: anywhere; }
 .d code.d-nb { white-space: nowrap; }
-.d-muted { color: var(--d-muted); }
+.d-muted { color: var(--d-muted); font-size: .9rem; }
 .d-verdict { background: var(--d-panel); border: 1px solid var(--d-line);
  border-left: 5px solid var(--d-tone);
  border-radius: 6px; padding: .95rem 1.2rem 1rem; }
@@ -111,7 +149,28 @@ _RULES = """
 .stApp [data-testid="stCaptionContainer"] * { color: var(--d-muted); }
 [class*="st-key-card-"] { background: var(--d-panel); }
 [class*="st-key-code-"] pre { padding-top: .5rem; padding-bottom: .5rem; }
+.d-row { display: grid; grid-template-columns: 6.4rem 1fr 5.2rem; gap: .6rem; align-items: center; }
+.d-rows { display: grid; gap: 4px; font-size: .8rem; }
+.d-name { color: var(--d-muted); text-align: right; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.d-end { font-weight: 600; white-space: nowrap; }
+.d-bar { position: relative; height: 21px; display: flex; }
+.d-bar [data-stretch] { position: absolute; top: 0; height: 100%; padding: 0; border: 0; border-radius: 0;
+ cursor: pointer; font: inherit; line-height: 21px; text-align: center; overflow: hidden; white-space: nowrap;
+ container-type: inline-size; box-shadow: inset 0 0 0 .5px var(--d-line); }
+.d-bar [data-stretch]:hover { filter: brightness(.94); }
+.d-bar button:focus-visible { outline: 2px solid var(--d-strong); outline-offset: 1px; z-index: 1; }
+.d-bar i, .d-legend i { font-style: normal; }
+.d-stages .d-bar > span { overflow: hidden; container-type: inline-size; line-height: 21px; text-align: center; }
+.d-stages .d-bar > span i { display: none; white-space: nowrap; }
+@container (min-width: 110px) { .d-stages .d-bar > span i { display: inline; } }
+.d-axis { color: var(--d-muted); } .d-axis > div { position: relative; height: 1.2rem; border-top: 1px solid var(--d-line); }
+.d-axis > div span { position: absolute; transform: translateX(-50%); white-space: nowrap; padding-top: .1rem; }
+.d-legend { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; color: var(--d-muted); margin-top: .15rem; }
+.d-legend span { white-space: nowrap; } .d-legend i { display: inline-block; width: 1.25rem; line-height: 1.1rem; height: 1.1rem;
+ text-align: center; margin-right: .4rem; vertical-align: bottom; border-radius: 2px; }
 @media (max-width: 640px) {
+ .d-row { grid-template-columns: 4.6rem 1fr 3.6rem; gap: .4rem; }
+ .d-axis > div span:nth-child(even) { display: none; }
  .stMainBlockContainer { padding-left: .8rem; padding-right: .8rem; }
  .d-verdict h1 { font-size: 1.25rem; }
  [data-testid="stElementContainer"]:has(.d-verdict) { order: -1; }

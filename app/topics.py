@@ -15,6 +15,9 @@ from app.frame import Opened
 from diagnostics.model.findings import ChartHint, Evidence, Finding, Impact, Role, Scope, Severity, Window
 from diagnostics.reports.charts import finding_figure
 
+IN_VIEW = 2
+"""So many charts are in view when the page opens."""
+
 
 class Topic(Struct, frozen=True):
     """What a page is about.
@@ -34,19 +37,19 @@ class Topic(Struct, frozen=True):
 
 def lay_out(opened: Opened, topic: Topic) -> None:
     """Charts in two columns, then the findings, then what of this topic could not be checked."""
-    drawn = [
-        (title, made)
-        for title, hint in topic.pictures
-        if (made := charts.drawn(opened, f"topic-{title}", partial(picture, opened, hint), by="drag"))
-        is not None
-    ]
-    if not drawn:
+    measured = {s.signal for s in opened.diagnosis.series}
+    shown = [(title, hint) for title, hint in topic.pictures if measured.intersection(hint.signals)]
+    if not shown:
         st.html(words.stand_in(topic.absent, topic.how))
-    columns = st.columns(2, gap="medium") if len(drawn) > 1 else [st.container()]
-    for number, (title, made) in enumerate(drawn):
+    columns = st.columns(2, gap="medium") if len(shown) > 1 else [st.container()]
+    for number, (title, hint) in enumerate(shown):
+        make = partial(picture, opened, hint)
         with columns[number % len(columns)]:
             st.html(words.heading(title))
-            charts.show(opened, made, title)
+            if number < IN_VIEW:
+                charts.show(opened, charts.drawn(opened, f"topic-{title}", make, by="drag"), title)
+            else:
+                charts.later(opened, f"topic-{title}", make, title, by="drag")
     parts.findings(opened, topic.rules, folded=True)
     report = opened.report
     parts.looked_at(

@@ -27,6 +27,7 @@ _STATES = {
 }
 
 
+_SIGNS = {">=": "≥", "<=": "≤"}
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|days?|GB|GiB|tokens|requests|times|replicas?|of)\b|%)")
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
@@ -51,16 +52,19 @@ def heading(text: str) -> str:
     return block(f'<h2 class="d-h">{markup(text)}</h2>')
 
 
-def verdict(card: VerdictCard) -> str:
-    """The first thing to read: one sentence, what to do, the runner-up."""
-    state = " · ".join(p for p in (_STATES[card.status], card.confidence, card.since) if p)
+def verdict(card: VerdictCard, own_since: str = "") -> str:
+    """The first thing to read: one sentence, what to do, the runner-up; ``own_since`` is on the viewer's clock."""
+    since = f"{card.since}{own_since}" if card.since else ""
+    state = " · ".join(p for p in (_STATES[card.status], card.confidence, since) if p)
     parts = [f'<p class="d-state">{markup(state)}</p><h1>{markup(card.headline)}</h1>']
     if card.what_to_do:
         parts.append(f'<p class="d-do">{prose(card.what_to_do)}</p>')
     if card.collect_next:
         steps = "".join(f"<li><code>{markup(c)}</code></li>" for c in card.collect_next)
         parts.append(f'<div class="d-do">To settle it:<ol>{steps}</ol></div>')
-    behind = " ".join(p for p in (card.runner_up, card.coverage + "." if card.coverage else "") if p)
+    # That all of the time could be judged is no news where something was found.
+    known = card.status == "findings" and card.coverage.startswith("100 %")
+    behind = " ".join(p for p in (card.runner_up, "" if known else f"{card.coverage}.") if p)
     if behind:
         parts.append(f'<p class="d-runner">{markup(behind)}</p>')
     return block("".join(parts), f"d-verdict d-{card.status}")
@@ -93,26 +97,29 @@ def _runbook_link(card: FindingCard) -> str:
     return own + (f' <a href="{markup(card.team_runbook)}">Your runbook</a>' if card.team_runbook else "")
 
 
-def finding_story(card: FindingCard) -> str:
-    """What was seen and why it matters."""
+def finding_story(card: FindingCard, *, folded: bool = False) -> str:
+    """What was seen and why it matters; the line that was unfolded has said what was seen."""
     return words(
         (
-            ("What we saw", prose(card.saw)),
+            ("What we saw", "" if folded else prose(card.saw)),
             ("Why it hurts", prose(" ".join((card.why, card.impact)).strip())),
         )
     )
 
 
 def finding_limits(card: FindingCard) -> str:
-    """What not to do, what would refute it, how sure it is."""
+    """What not to do, and what would refute it."""
+    return words((("Do not", _listed([prose(d) for d in card.do_not])), ("Wrong if", prose(card.wrong_if))))
+
+
+def finding_ground(card: FindingCard, own_window: str = "") -> str:
+    """How sure it is, when it was, and what it explains; ``own_window`` is on the viewer's clock."""
     explains = ", ".join(f"<code>{markup(e)}</code>" for e in card.explains)
     sure = f"{card.confidence}: {card.confidence_because}" if card.confidence_because else card.confidence
     return words(
         (
-            ("Do not", _listed([prose(d) for d in card.do_not])),
-            ("Wrong if", prose(card.wrong_if)),
             ("How sure", markup(sure[:1].upper() + sure[1:] + ".")),
-            ("When", markup(card.window)),
+            ("When", markup(f"{card.window}{own_window}") if card.window else ""),
             ("Explains", explains),
         )
     )
@@ -157,7 +164,7 @@ def evidence(rows: Sequence[EvidenceRow]) -> str:
     several = len({r.replica for r in rows}) > 1
     body = "".join(
         f"<tr><td>{markup(r.signal)}, {markup(r.statistic)}</td><td class='d-n'>{markup(r.value)}</td>"
-        f"<td>{markup(f'{r.comparison} {r.threshold}'.strip())}</td>"
+        f"<td>{markup(f'{_SIGNS.get(r.comparison, r.comparison)} {r.threshold}'.strip())}</td>"
         f"{f'<td>{markup(r.replica)}</td>' if several else ''}<td>{markup(r.provenance)}</td></tr>"
         for r in rows
     )
@@ -240,6 +247,21 @@ def zone_of(name: str | None) -> ZoneInfo | None:
         return ZoneInfo(name) if name else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return None
+
+
+def here(start: float | None, end: float | None, zone: str | None) -> str:
+    """A moment, or a stretch, on the viewer's clock in brackets; empty where that is UTC or there is no time."""
+    own = zone_of(zone)
+    if start is None or own is None or not datetime.fromtimestamp(start, own).utcoffset():
+        return ""
+    said = " to ".join(f"{datetime.fromtimestamp(t, own):%H:%M:%S}" for t in (start, end) if t is not None)
+    return f" ({said} {zone_name(start, zone)})"
+
+
+def zone_name(seconds: float, name: str | None) -> str:
+    """What the viewer's clock is called at a moment, such as CET; UTC where the zone is not known."""
+    said = datetime.fromtimestamp(seconds, zone_of(name) or UTC).tzname() or "UTC"
+    return f"UTC{said}" if said[:1] in "+-" else said
 
 
 def _span(first: datetime, last: datetime, *, dated: bool = True) -> str:

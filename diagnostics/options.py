@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct, field
 
 from diagnostics.model.configuration import Configuration
 from diagnostics.model.report import Tool
+
+if TYPE_CHECKING:
+    from diagnostics.model.history import ScrapeHistory
 
 
 class Access(Struct, frozen=True):
@@ -51,6 +56,7 @@ class Options(Struct, frozen=True):
         baseline: a window ``FROM..TO``, or another input: what to compare with.
         after: Unix seconds of a change whose effect is asked for.
         configuration: what a team's TOML file adds.
+        history: what was scraped of live pages before; None begins anew with every diagnosis.
     """
 
     since: float = 1800.0
@@ -73,6 +79,7 @@ class Options(Struct, frozen=True):
     baseline: str | None = None
     after: float | None = None
     configuration: Configuration = field(default_factory=Configuration)
+    history: ScrapeHistory | None = None
 
 
 TOOL = Tool("llm-serving-diagnostics", "0.1.0")

@@ -59,7 +59,10 @@ def _plan(opened: Opened, plan: Plan, values: dict[str, str]) -> None:
             "Weights, activations, graphs and context, and KV cache against the card's memory.",
         )
         st.html(words.heading("Tensor parallelism"))
-        st.html(words.rows(("Degree", "Possible", "Why, or what to know"), cards.degrees(plan)))
+        degrees = cards.degrees(plan)
+        shown = 3 if any(why for _, _, why in degrees) else 2
+        names = ("Degree", "Possible", "Why, or what to know")[:shown]
+        st.html(words.rows(names, [row[:shown] for row in degrees]))
     with right:
         st.html(words.heading("Limits of decoding"))
         limits = charts.drawn(

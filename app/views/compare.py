@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app import charts, compare_words, data, state, words
-from app.data import Against
+from app.data import Against, Outcome, Source
 from app.frame import OWN, Opened, offered, page
 from diagnostics.reports.charts import load_figure
 from diagnostics.reports.compare_card import comparison_card
@@ -20,19 +20,11 @@ _SLIDER_STEPS = 200
 
 def show(opened: Opened) -> None:
     """The choice, the answer, then the proof."""
-    if opened.source.key == OWN:
-        st.html(
-            words.stand_in(
-                "Not kept", "What you brought is diagnosed once and not kept, so it cannot be read again."
-            )
-        )
-        return
     against = _choose(opened)
     if against is None:
         return
-    found = data.compared(
-        opened.source, against, since=state.SINCE[opened.chosen.since], select=opened.chosen.select
-    )
+    with st.spinner("Comparing"):
+        found = _compared(opened, against)
     report = found.diagnosis.report if found.diagnosis else None
     if report is None or report.comparison is None:
         st.html(words.stand_in("This cannot be compared", found.error or "The other data shows no server."))
@@ -56,9 +48,31 @@ def show(opened: Opened) -> None:
     st.caption(words.markdown_label(f"Noise: {card.noise}."))
 
 
+def _compared(opened: Opened, against: Against) -> Outcome:
+    """The comparison; with what this session brought itself, the last one is remembered by the session."""
+    given = state.given()
+    baseline = against.source.key if against.source else None
+    if given is None or OWN not in (opened.source.key, baseline):
+        return data.compared(
+            opened.source, against, since=state.SINCE[opened.chosen.since], select=opened.chosen.select
+        )
+    key = (given.outcome.number, opened.source.key, against.after, against.window, baseline)
+    last = st.session_state.get("own_compared")
+    if last is None or last[0] != key:
+        if baseline == OWN:
+            made = data.compared_with_given(opened.source, given.files, given.pasted)
+        else:
+            made = data.run_given(given.files, given.pasted, against=against)
+        last = (key, made)
+        st.session_state["own_compared"] = last
+    return last[1]
+
+
 def _choose(opened: Opened) -> Against | None:
     """What to compare with: a moment, a stretch of time chosen by a drag, or another source."""
-    others = {s.key: s for s in offered() if s.key not in (OWN, opened.source.key) and len(s.inputs) == 1}
+    others = {
+        s.key: s for s in offered() if s.key != opened.source.key and (s.key == OWN or len(s.inputs) == 1)
+    }
     wants_other = opened.chosen.baseline in others
     st.session_state["w_kind"] = _OTHER if wants_other else _MOMENT
     left, right = st.columns([1, 2], gap="medium", vertical_alignment="bottom")
@@ -73,7 +87,7 @@ def _choose(opened: Opened) -> Against | None:
         )
     with right:
         if wants_other:
-            return _other(opened, {key: s.title for key, s in others.items()})
+            return _other(opened, others)
         return _moment(opened)
 
 
@@ -94,16 +108,16 @@ def _load(opened: Opened, after: float | None) -> Any | None:
     return made
 
 
-def _other(opened: Opened, titles: dict[str, str]) -> Against:
+def _other(opened: Opened, others: dict[str, Source]) -> Against:
     st.session_state["w_baseline"] = opened.chosen.baseline
     st.selectbox(
         "Baseline",
-        list(titles),
+        list(others),
         key="w_baseline",
-        format_func=lambda k: words.plain_label(titles[k]),
+        format_func=lambda k: words.plain_label(others[k].title),
         on_change=lambda: state.choose(baseline=st.session_state["w_baseline"]),
     )
-    return Against(source=data.find(opened.chosen.baseline))
+    return Against(source=others[str(opened.chosen.baseline)])
 
 
 def _moment(opened: Opened) -> Against | None:
@@ -128,7 +142,7 @@ def _moment(opened: Opened) -> Against | None:
     moment = chosen if chosen is not None and first <= chosen <= last else _default(opened, first, last)
     st.session_state["w_after"] = _naive(moment)
     st.slider(
-        "Moment of the change (UTC)",
+        f"Moment of the change ({words.zone_name(moment, st.context.timezone)})",
         _naive(first),
         _naive(last),
         key="w_after",
@@ -147,11 +161,13 @@ def _default(opened: Opened, first: float, last: float) -> float:
 
 
 def _naive(seconds: float) -> datetime:
-    return datetime.fromtimestamp(round(seconds), UTC).replace(tzinfo=None)
+    """A moment on the viewer's clock, as the slider takes it."""
+    zone = words.zone_of(st.context.timezone) or UTC
+    return datetime.fromtimestamp(round(seconds), zone).replace(tzinfo=None)
 
 
 def _seconds(moment: datetime) -> float:
-    return moment.replace(tzinfo=UTC).timestamp()
+    return moment.replace(tzinfo=words.zone_of(st.context.timezone) or UTC).timestamp()
 
 
 page(show, narrow=False)

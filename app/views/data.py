@@ -89,5 +89,5 @@ def _connect(address: str, select: str, since: str) -> None:
 
 
 page(show)
-st.html(words.heading("Something else"))
+st.html(words.heading("Show other data"))
 bring()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import charts, fleet_table, parts, words
+from app import charts, fleet_table, gestures, parts, words
 from app.frame import Opened, page
-from diagnostics.reports.charts import fleet_figures, ribbon_figure
+from diagnostics.reports.charts import fleet_figures
 
 RULES = frozenset(
     {
@@ -19,6 +19,8 @@ RULES = frozenset(
         "rps-without-tokens",
     }
 )
+
+MOST_ROWS = 200
 
 
 def show(opened: Opened) -> None:
@@ -46,12 +48,7 @@ def show(opened: Opened) -> None:
         charts.show(opened, dots, "One row a measure, one dot a replica.")
     elif len(rows) == 1:
         st.caption("One replica: there is nothing to compare it with.")
-    if opened.report.regimes:
-        st.html(words.heading("What was binding"))
-        ribbon = charts.drawn(
-            opened, "ribbon", lambda: ribbon_figure(opened.report, opened.theme), by="click"
-        )
-        charts.show(opened, ribbon, "Regimes by replica.")
+    gestures.when_near("ribbon", 300, lambda: parts.binding(opened, MOST_ROWS))
     parts.findings(opened, RULES)
 
 

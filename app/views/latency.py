@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from app import charts, words
+from app import parts, strips
 from app.frame import Opened, page
 from app.topics import Topic, lay_out
 from diagnostics.model.findings import ChartHint
-from diagnostics.reports.charts import ttft_figure
 
 TOPIC = Topic(
     rules=frozenset(
@@ -39,10 +36,7 @@ TOPIC = Topic(
 
 def show(opened: Opened) -> None:
     """Lay the page out."""
-    stages = charts.drawn(opened, "stages", lambda: ttft_figure(opened.report, opened.theme))
-    if stages is not None:
-        st.html(words.heading("Where the time to first token goes"))
-        charts.show(opened, stages, "Time to first token by stage.")
+    parts.stages(strips.stages(opened.report))
     lay_out(opened, TOPIC)
 
 

@@ -23,7 +23,7 @@ CHARTED = (
 )  # fmt: skip
 CHARTED_MEANS = ("ttft", "itl", "queue_time", "prefill_time", "e2e", "iteration_tokens")
 # So many points a series are enough for any screen; all series of a large fleet share a number.
-MAX_POINTS, MIN_POINTS, ALL_POINTS = 480, 120, 1_500_000
+MAX_POINTS, MIN_POINTS, ALL_POINTS = 240, 120, 1_500_000
 
 # The value of each scrape: of a gauge as it is, of a counter the growth over the seconds since the scrape before,
 # of a histogram the growth of its sum over that of its count. `part` and `whole` are these two growths.

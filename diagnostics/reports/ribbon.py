@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from diagnostics.model.report import Regime, ReplicaRegimes
+from diagnostics.model.report import Regime, ReplicaRegimes, Segment
 from diagnostics.reports.escape import terminal
+from diagnostics.reports.theme import percent
+
+CALM = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
 
 LETTER = {
     Regime.UNSATURATED: "·", Regime.IDLE: "-", Regime.CAP: "C", Regime.KV_MEMORY: "K", Regime.PREEMPTING: "P",
@@ -43,8 +46,29 @@ def span(replicas: tuple[ReplicaRegimes, ...]) -> tuple[float, float] | None:
 
 def sickness(replica: ReplicaRegimes) -> tuple[float, str]:
     """Sort key: the replica that was longest under a limit first."""
-    calm = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
-    return (-sum(s.end - s.start for s in replica.segments if s.regime not in calm), replica.replica)
+    return (-sum(s.end - s.start for s in replica.segments if s.regime not in CALM), replica.replica)
+
+
+def merged(replica: ReplicaRegimes) -> list[Segment]:
+    """Neighbours of one kind as one stretch: fewer shapes, and letters that are not cut up."""
+    joined: list[Segment] = []
+    for part in replica.segments:
+        last = joined[-1] if joined else None
+        if last and last.regime is part.regime and last.inferred == part.inferred and part.start <= last.end:
+            joined[-1] = Segment(last.start, part.end, part.regime, part.inferred)
+        elif part.end > part.start:
+            joined.append(part)
+    return joined
+
+
+def longest(replica: ReplicaRegimes) -> str:
+    """The limit that held longest and its share of the time, as ``C 40 %``; empty where none held."""
+    held: dict[Regime, float] = {}
+    for part in replica.segments:
+        held[part.regime] = held.get(part.regime, 0.0) + part.end - part.start
+    whole, sick = sum(held.values()), {r: v for r, v in held.items() if r not in CALM}
+    worst = max(sick, key=lambda r: sick[r], default=None)
+    return f"{LETTER[worst]} {percent(sick[worst] / whole)}" if worst is not None and whole else ""
 
 
 def plain(replicas: tuple[ReplicaRegimes, ...], columns: int, rows: int) -> list[str]:

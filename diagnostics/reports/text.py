@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from diagnostics.model.findings import Evidence, Finding, Remedy, Severity, confidence_word
-from diagnostics.model.report import Regime, ReplicaRegimes, Report
+from diagnostics.model.report import Regime, Report
 from diagnostics.reports import ribbon
 from diagnostics.reports.compare_card import TITLE, comparison_card
 from diagnostics.reports.escape import terminal
@@ -122,7 +122,7 @@ def _ribbons(report: Report, paint: _Paint, columns: int) -> Iterator[str]:
     if whole is None:
         return
     yield ""
-    shown = sorted(report.regimes, key=_sickness)[:_RIBBON_ROWS]
+    shown = sorted(report.regimes, key=ribbon.sickness)[:_RIBBON_ROWS]
     names = [terminal(r.replica)[:24] for r in shown]
     pad = max(len(n) for n in names)
     width = max(20, columns - pad - 2)
@@ -137,11 +137,6 @@ def _ribbons(report: Report, paint: _Paint, columns: int) -> Iterator[str]:
         yield f"{'':<{pad}}  and {len(report.regimes) - len(shown)} more replicas"
     legend = "  ".join(f"{ribbon.LETTER[r]} {ribbon.MEANING[r]}" for r in Regime if r in present)
     yield f"{'':<{pad}}  " + legend
-
-
-def _sickness(replica: ReplicaRegimes) -> tuple[float, str]:
-    calm = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
-    return (-sum(s.end - s.start for s in replica.segments if s.regime not in calm), replica.replica)
 
 
 def _finding(finding: Finding, paint: _Paint, columns: int) -> Iterator[str]:

@@ -83,7 +83,7 @@ Theme.DARK = Theme(
     name="dark", paper="#121518", panel="#1A1E22", ink="#E4E7EA", muted="#98A3AE", line="#2E353B",
     strong="#6FB3EE", on_strong="#10161C", context="#69737D", shade="rgba(160,180,205,0.14)",
     good="#5CC492", alarm="#FF7A90", doubt="#A9AEF0",
-    stage_gateway="#4A525A", stage_api_server="#66788A", stage_queue="#6FB3EF", stage_prefill="#4E9286",
+    stage_gateway="#A9B0B7", stage_api_server="#76899C", stage_queue="#6FB3EF", stage_prefill="#4E9286",
 )  # fmt: skip
 
 # Okabe and Ito's hues, told apart by the common kinds of colour blindness; letters say the same without them.

@@ -32,23 +32,36 @@ def read_live(url: str, options: Options) -> list[Capture]:
         if not source.endswith("/metrics") and prometheus_api.answers(session, source):
             return [prometheus_api.read(session, source, options)]
         page = source if source.endswith("/metrics") else f"{source}/metrics"
-        return [_read_page(session, page)]
+        history = options.history
+        if history is None:
+            return [_read_page(session, page, SCRAPES)]
+        if options.end is not None and (kept := history.recall(page)) is not None:
+            return [_told(kept)]
+        count = 1 if history.follows(page, time.time()) else SCRAPES
+        return [_told(history.extend(page, _read_page(session, page, count), options.since))]
 
 
-def _read_page(session: requests.Session, page: str) -> Capture:
+def _read_page(session: requests.Session, page: str, count: int) -> Capture:
     """Scrape one page several times and return it as one capture with true times."""
     scrapes: list[Capture] = []
-    for i in range(SCRAPES):
+    for i in range(count):
         if i:
             time.sleep(SCRAPE_GAP_SECONDS)
         scrapes.append(_scrape(session, page))
-        _progress(f"\rreading {page}: {i + 1} of {SCRAPES}")
+        _progress(f"\rreading {page}: {i + 1} of {count}")
     _progress("\n")
     whole = merge(scrapes)
     whole.source, whole.kind, whole.time_basis = page, InputKind.OPENMETRICS, "scrape times"
-    whole.recognised = f"{len(whole.series)} known series, {SCRAPES} scrapes {SCRAPE_GAP_SECONDS:g} s apart"
     whole.unused = scrapes[-1].unused
-    return whole
+    return _told(whole)
+
+
+def _told(capture: Capture) -> Capture:
+    """The capture, saying how often and for how long the page was scraped."""
+    moments = np.unique(capture.times) if capture.times is not None else np.empty(0)
+    span = f" in {moments[-1] - moments[0]:.0f} s" if len(moments) > 1 else ""
+    capture.recognised = f"{len(capture.series)} known series, {len(moments)} scrapes{span}"
+    return capture
 
 
 def _scrape(session: requests.Session, page: str) -> Capture:

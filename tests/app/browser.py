@@ -25,7 +25,8 @@ _IDLE = """(() => {
  const app = document.querySelector('[data-testid=stApp]');
  return app && app.getAttribute('data-test-script-state') === 'notRunning'
   && !['StatusWidget', 'Spinner', 'Skeleton'].some(n => document.querySelector(`[data-testid=st${n}]`))
-  && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'));
+  && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))
+  && [...document.querySelectorAll('.d-later')].every(r => r.getBoundingClientRect().top > innerHeight);
 })()"""
 _ADDRESS = re.compile(r"DevTools listening on (ws://\S+)")
 
@@ -203,20 +204,13 @@ class Browser:
         self.send("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], **mouse)
 
     def click(self, place: tuple[float, float]) -> None:
-        """Rest the pointer on a chart, then press and let go without a move."""
-        self.hover(place)
+        """Press and let go without a move."""
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
         for kind in ("mousePressed", "mouseReleased"):
             self.send(
                 "Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1
             )
             time.sleep(0.1)
-
-    def hover(self, place: tuple[float, float]) -> None:
-        """Rest the pointer until what lies below has noticed."""
-        for x in (place[0] - 8, place[0]):
-            self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=place[1])
-            time.sleep(0.3)
-        self.wait("document.querySelector('.js-plotly-plot .hovertext')")
 
     def picture(self, file: Path) -> None:
         """A PNG of what the window shows."""

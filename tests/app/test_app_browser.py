@@ -12,7 +12,7 @@ from browser import Browser
 # Streamlit looks for its base address below the page first; the browser notes that it is not there.
 _EXPECTED = ("/_stcore/health", "/_stcore/host-config")
 PLAN = "c-parameters=8&c-layers=32&c-kv_heads=8&c-head_size=128&c-gpu=H100+SXM&c-hourly=2.5"
-RIBBON = "[class*=st-key-ribbon] .nsewdrag"
+RIBBON = ".d-rows button.d-r-cap"
 LOAD = "[class*=st-key-load] .nsewdrag"
 
 
@@ -96,8 +96,8 @@ def test_a_click_on_the_ribbon_and_a_drag_across_the_load_choose_a_stretch(
     browser.open(f"{server}/?source=capped")
     browser.wait_idle()
     x, y, width, height = box(browser, RIBBON)
-    browser.click((x + width / 2, y + height / 4))
-    browser.wait("location.search.includes('from=')")
+    browser.click((x + width / 2, y + height / 2))
+    browser.wait("location.search.includes('from=2025-10-09T08%3A55')")
     browser.wait_text("Show all of the time")
     browser.open(f"{server}/?source=capped")
     browser.wait_idle()
@@ -110,17 +110,34 @@ def test_a_click_on_the_ribbon_and_a_drag_across_the_load_choose_a_stretch(
     assert all(f"{name}=2025-10-09T08%3A5" in chosen for name in ("from", "to"))
     assert "CET" in browser.text() or "CEST" in browser.text()
     browser.wait_text("Show all of the time")
-    browser.wait_idle()
     shown = "[...document.querySelectorAll('.js-plotly-plot')].map(p => p.layout.xaxis)"
     shown += ".filter(a => a.type === 'date')"
+    browser.wait(f"{shown}.length")
+    browser.wait_idle()
     ranges = browser.run(f"[...new Set({shown}.map(a => JSON.stringify(a.range)))]")
     assert len(ranges) == 1
     browser.open("about:blank")
     browser.open(chosen)
     browser.wait_text("Show all of the time")
+    browser.wait(f"{shown}.length")
     browser.wait_idle()
     assert browser.run("location.href") == chosen
     assert browser.run(f"[...new Set({shown}.map(a => JSON.stringify(a.range)))]") == ranges
+
+
+def test_a_chart_below_the_window_is_drawn_when_it_comes_into_view(server: str, browser: Browser) -> None:
+    drawn = "document.querySelector('[class*=st-key-card] .main-svg')"
+    browser.open(f"{server}/?source=capped")
+    browser.wait_idle()
+    assert not browser.run(f"!!{drawn}")
+    browser.run("document.querySelector('[class*=st-key-card] .d-later').scrollIntoView()")
+    browser.wait(drawn)
+    for page, path in (("Fleet", "/fleet"), ("Now", "/")):
+        browser.run(f"[...document.querySelectorAll('a')].find(a => a.innerText.trim() === '{page}').click()")
+        browser.wait(f"location.pathname === '{path}'")
+        browser.wait_idle()
+    assert not browser.run(f"!!{drawn}")
+    assert complaints(browser) == []
 
 
 def test_a_card_leads_to_the_runbook(server: str, browser: Browser) -> None:

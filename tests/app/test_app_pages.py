@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from app_inputs import HOSTILE, html_of
 from streamlit.testing.v1 import AppTest
+
+from app import data
+from app.data import Named
+from app.state import Given
 
 Opened = Callable[..., AppTest]
 PAGES = (
@@ -131,6 +136,30 @@ def test_other_data_can_be_the_baseline(opened: Opened) -> None:
     shown = html_of(opened("compare", source="capped", baseline="/etc"))
     assert "/etc" not in shown
     assert "before: 2025-10-09" in shown
+
+
+def test_uploads_are_compared_by_time_with_other_data_and_as_the_baseline(
+    opened: Opened, inputs: Path
+) -> None:
+    file = next((inputs / "capped").iterdir())
+    files = (Named(file.name, file.read_bytes()),)
+
+    def said(**chosen: str) -> str:
+        app = opened(source="calm")
+        app.session_state["given"] = Given(files, "", data.run_given(files, ""))
+        app.query_params.update(chosen)
+        app.switch_page("views/compare.py").run()
+        assert not app.exception
+        return html_of(app)
+
+    by_time = said(source="own")
+    assert "before: 2025-10-09 08:53:20" in by_time
+    assert "cap-throttled" in by_time
+    assert "baseline: 2025-10-09" in said(source="own", baseline="calm")
+    as_baseline = said(source="calm", baseline="own")
+    assert "baseline: 2025-10-09" in as_baseline
+    assert "cap-throttled" in as_baseline
+    assert "cap-throttled" not in said(source="calm")
 
 
 def test_an_unknown_source_is_named_and_not_read(opened: Opened) -> None:

@@ -36,7 +36,8 @@ _SWITCH = """new Promise((done, fail) => {
  const drawn = () => location.pathname !== before
   && document.querySelector('[data-testid=stApp]').getAttribute('data-test-script-state') === 'notRunning'
   && document.querySelector('[data-testid=stMain]').textContent.includes(WANTED)
-  && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'));
+  && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))
+  && [...document.querySelectorAll('.d-later')].every(r => r.getBoundingClientRect().top > innerHeight);
  const look = () => drawn() ? done(performance.now() - from)
   : performance.now() - from > 60000 ? fail(new Error(LABEL + ' is not drawn')) : setTimeout(look, 20);
  link.click(); look();

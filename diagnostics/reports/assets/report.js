@@ -29,7 +29,7 @@
   const fit = (layout, width) => {
     nameZone(layout);
     if (width < 560 && layout.meta && layout.meta.time) {
-      layout.margin = {...layout.margin, l: 84, r: 80};
+      layout.margin = {...layout.margin, l: Math.min(84, layout.margin.l), r: 80};
       Object.keys(layout).filter((k) => /^xaxis/.test(k)).forEach((k) => { layout[k].nticks = 3; });
     }
     if (touch) layout.dragmode = false;

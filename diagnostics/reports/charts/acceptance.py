@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from diagnostics.model.findings import Finding
-from diagnostics.reports.charts.base import figure
+from diagnostics.reports.charts.base import figure, share_ticks
 from diagnostics.reports.theme import Theme, percent
 
 _LISTED = re.compile(r"[Aa]cceptance by position: ((?:\d?\.?\d+(?:, )?)+)")
@@ -32,7 +32,7 @@ def acceptance_figure(finding: Finding, theme: Theme) -> Any | None:
     made.update_xaxes(
         type="category", fixedrange=True, title={"text": "position in the draft", "standoff": 4}
     )
-    made.update_yaxes(range=[0, 1.08], tickformat=".0%", title={"text": "accepted", "standoff": 4})
+    made.update_yaxes(range=[0, 1.08], title={"text": "accepted", "standoff": 4}, **share_ticks(1.0))
     limit = next((e.threshold for e in finding.evidence if "position" in e.statistic and e.threshold), None)
     if limit is not None:
         made.add_hline(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from diagnostics.reports.charts.base import Line
 
 # A band has at most so many stretches: a few pixels each.
-STRETCHES = 200
+STRETCHES = 120
 
 
 class Band(Struct, frozen=True, eq=False):

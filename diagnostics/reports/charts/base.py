@@ -12,9 +12,10 @@ import plotly.graph_objects as go
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from diagnostics.model.report import Diagnosis, Regime, Report, SignalSeries
+from diagnostics.model.report import Diagnosis, Report, SignalSeries
 from diagnostics.reports import escape
 from diagnostics.reports.cards import primary
+from diagnostics.reports.ribbon import sickness
 from diagnostics.reports.theme import FONT, Theme
 
 # A step this many times longer than usual is a gap in the data, and drawn as one.
@@ -23,12 +24,14 @@ GAP_STEPS = 3.5
 LABELLED = 4
 # More lines of context than this are drawn as one band.
 MAX_LINES = 8
-# The same margins on every chart over time: a moment stands in the same place on all of them.
+# Room for names on the left, for what a line is called on the right.
 LEFT, RIGHT = 92, 84
 # Below this many seconds, minutes alone would repeat themselves on the axis.
 _SHORT = 15 * 60.0
 # A stretch that covers nearly everything is not shaded: there is nothing to tell it from.
 _WHOLE = 0.97
+# Steps between the marks of an axis of shares.
+_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 CLEAR = "rgba(0,0,0,0)"
 # A line of names; clicking on one would hide what the page speaks of.
 LEGEND: dict[str, Any] = {
@@ -92,11 +95,7 @@ def short_names(names: Sequence[str], limit: int) -> dict[str, str]:
 
 def worst_first(report: Report) -> list[str]:
     """Names of the replicas, the one that was longest under a limit first."""
-    calm = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
-    sick = {
-        r.replica: sum(s.end - s.start for s in r.segments if s.regime not in calm) for r in report.regimes
-    }
-    return sorted(sick, key=lambda name: (-sick[name], name))
+    return [r.replica for r in sorted(report.regimes, key=sickness)]
 
 
 def incident(report: Report) -> tuple[float, float] | None:
@@ -156,6 +155,13 @@ def time_axis(made: Any, report: Report, theme: Theme) -> None:
         text="UTC", xref="paper", yref="paper", x=1, y=0, xanchor="left", yanchor="top", xshift=30, yshift=-6,
         showarrow=False, font={"size": 12, "color": theme.muted},
     )  # fmt: skip
+
+
+def share_ticks(top: float) -> dict[str, Any]:
+    """Marks of an axis of shares up to ``top``, written as everywhere: 20 %."""
+    step = next((s for s in _SHARES if top / s <= 4), _SHARES[-1])
+    marks = [i * step for i in range(int(top / step) + 1)] if top > 0 else [0.0]
+    return {"tickvals": marks, "ticktext": [f"{100 * m:.3g} %" for m in marks]}
 
 
 def shade(made: Any, report: Report, stretch: tuple[float, float] | None, theme: Theme) -> None:

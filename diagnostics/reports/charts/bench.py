@@ -9,7 +9,7 @@ from typing import Any
 from plotly.subplots import make_subplots
 
 from diagnostics.model.bench_view import Comparison, Curve, Distribution, ParetoPoint, Timeline
-from diagnostics.reports.charts.base import LEGEND, figure, label, style
+from diagnostics.reports.charts.base import LEGEND, figure, label, share_ticks, style
 from diagnostics.reports.theme import Theme, duration
 
 METRICS = {"ttft": "time to first token", "tpot": "time per output token", "e2e": "whole request",
@@ -105,7 +105,7 @@ def distribution_figure(found: Sequence[Distribution], theme: Theme) -> Any | No
                 (len(found) - 1 - i) % len(_DASHES)]},
             hovertemplate="%{x:.1%} of requests within %{y:.3~g} s<extra>" + label(item.level, 30) + "</extra>",
         )  # fmt: skip
-    made.update_xaxes(tickformat=".0%", title={"text": "share of requests", "standoff": 4}, fixedrange=True)
+    made.update_xaxes(title={"text": "share of requests", "standoff": 4}, fixedrange=True, **share_ticks(1.0))
     made.update_yaxes(title={"text": "seconds", "standoff": 6})
     made.update_layout(showlegend=True, legend=LEGEND | {"y": 1.02}, margin=_MARGIN | {"t": 52})
     return made

@@ -17,6 +17,7 @@ from diagnostics.reports.charts.base import (
     Line,
     label,
     last_point,
+    share_ticks,
     short_names,
     spread,
     style,
@@ -27,6 +28,10 @@ from diagnostics.reports.theme import Theme, format_value
 
 PANEL = 84
 _GAP = 31
+# Strong lines beside the band of a large fleet.
+BESIDE_BAND = 2
+# Room for the numbers of an axis.
+AXIS = 50
 # Lines that share a panel without being the deciding one differ in their dashes, not in colour alone.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -59,7 +64,7 @@ def pick(report: Report, found: list[Line], wanted: Sequence[str] = ()) -> tuple
     ranked = sorted(found, key=lambda item: rank.get(item.replica, len(rank)))
     meant = sum(item.replica in asked for item in ranked)
     count = meant or (len(ranked) if len(ranked) <= LABELLED else 1)
-    count = min(count, LABELLED)
+    count = min(count, LABELLED if len(ranked) <= MAX_LINES else BESIDE_BAND)
     return ranked[:count], ranked[count:]
 
 
@@ -91,7 +96,7 @@ def panels(report: Report, shown: list[Panel], theme: Theme, heights: list[float
     made.update_layout(
         annotations=notes,
         shapes=[_limit_line(x, row, theme) for row, panel in enumerate(shown, 1) for x in panel.limits],
-        margin={"t": 28, "b": 30},
+        margin={"l": AXIS, "t": 28, "b": 30},
         hovermode="x unified",
     )
     time_axis(made, report, theme)
@@ -126,9 +131,15 @@ def _band(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
     """All the context of a large fleet: the area between its extremes, and its middle."""
     made = band(panel.context)
     xs, ys = made.outline()
-    area = {"fill": "toself", "fillcolor": theme.shade, "line": {"width": 0}, "hoverinfo": "skip"}
+    area = {
+        "fill": "toself",
+        "fillcolor": theme.context,
+        "opacity": 0.3,
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+    }
     yield {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "name": "others", **area}
-    form = ".0%" if panel.unit == "ratio" else ".4~g"
+    value = _value(panel.unit)
     yield {
         "type": "scatter",
         "mode": "lines",
@@ -137,12 +148,11 @@ def _band(panel: Panel, theme: Theme) -> Iterator[dict[str, Any]]:
         "name": f"middle of {made.count} others",
         "connectgaps": False,
         "line": {"width": 1, "color": theme.context},
-        "hovertemplate": f"%{{y:{form}}}<extra>%{{fullData.name}}</extra>",
+        "hovertemplate": f"{value}<extra>%{{fullData.name}}</extra>",
     }
 
 
 def _trace(item: Line, line: dict[str, Any], **more: Any) -> dict[str, Any]:
-    per = "" if item.unit in ("ratio", "0/1") else f" {item.unit}"
     shape = "hv" if item.unit == "0/1" else "linear"
     return {
         "type": "scatter",
@@ -152,7 +162,7 @@ def _trace(item: Line, line: dict[str, Any], **more: Any) -> dict[str, Any]:
         "connectgaps": False,
         "name": label(item.replica),
         "line": line | {"shape": shape},
-        "hovertemplate": "%{y:.4~g}" + per + "<extra>%{fullData.name}</extra>",
+        "hovertemplate": f"{_value(item.unit)}<extra>%{{fullData.name}}</extra>",
     } | more
 
 
@@ -162,10 +172,19 @@ def _axis(made: Any, panel: Panel, row: int, theme: Theme) -> None:
     top = max([*tops, *(limit.value for limit in panel.limits)], default=1.0)
     settings: dict[str, Any] = {"range": [0, top * 1.12 if top > 0 else 1.0]}
     if panel.unit == "ratio":
-        settings |= {"tickformat": ".0%" if top >= 0.03 else ".1%"}
+        settings |= share_ticks(top)
+    elif top <= 0:
+        settings |= {"tickvals": [0]}
     if panel.unit == "0/1":
         settings = {"range": [-0.08, 1.15], "tickvals": [0, 1], "ticktext": ["down", "up"]}
     made.update_yaxes(row=row, col=1, tickfont_color=theme.muted, **settings)
+
+
+def _value(unit: str) -> str:
+    """A value as it is shown under the pointer."""
+    if unit == "ratio":
+        return "%{y:.1%}"
+    return "%{y:.4~g}" + ("" if unit == "0/1" else f" {unit}")
 
 
 def _names(panel: Panel, height: float, theme: Theme) -> Iterator[dict[str, Any]]:

@@ -7,15 +7,14 @@ from typing import Any
 from diagnostics.model.report import Regime, ReplicaRegimes, Report, Segment
 from diagnostics.reports import escape
 from diagnostics.reports.charts.base import LEGEND, figure, label, short_names, time_axis, worst_first
-from diagnostics.reports.ribbon import LETTER, MEANING, span
-from diagnostics.reports.theme import ON_BRIGHT, ON_REGIME, REGIME_HATCH, Theme, clock, duration, percent
+from diagnostics.reports.ribbon import CALM, LETTER, MEANING, longest, merged, span
+from diagnostics.reports.theme import ON_BRIGHT, ON_REGIME, REGIME_HATCH, Theme, clock, duration
 
 ROW, FRAME = 27, 62
 NAME = 14
 MAX_ROWS = 24
 # A stretch this wide has room for words beside its letter.
 _WORDY = 0.22
-_CALM = (Regime.UNSATURATED, Regime.IDLE, Regime.UNDECIDED)
 
 
 def ribbon_figure(report: Report, theme: Theme, rows: int = MAX_ROWS) -> Any:
@@ -31,12 +30,7 @@ def ribbon_figure(report: Report, theme: Theme, rows: int = MAX_ROWS) -> Any:
     made = figure(theme, max(1, len(shown)) * ROW + FRAME, barmode="overlay", bargap=0.22)
     whole = span(report.regimes)
     for regime in Regime:
-        parts = [
-            (name, s)
-            for name in shown
-            for s in _merged(by_name[name])
-            if s.regime is regime and s.end > s.start
-        ]
+        parts = [(name, s) for name in shown for s in merged(by_name[name]) if s.regime is regime]
         if parts and whole is not None:
             made.add_bar(**_bars(regime, parts, whole[1] - whole[0], theme))
     _rows(made, shown)
@@ -68,18 +62,6 @@ def _rows(made: Any, shown: list[str]) -> None:
         ticktext=[short[name] for name in shown],
         automargin=False,
     )
-
-
-def _merged(replica: ReplicaRegimes) -> list[Segment]:
-    """Neighbours of one kind as one stretch: fewer shapes, and letters that are not cut up."""
-    joined: list[Segment] = []
-    for part in replica.segments:
-        last = joined[-1] if joined else None
-        if last and last.regime is part.regime and last.inferred == part.inferred and part.start <= last.end:
-            joined[-1] = Segment(last.start, part.end, part.regime, part.inferred)
-        else:
-            joined.append(part)
-    return joined
 
 
 def _bars(regime: Regime, parts: list[tuple[str, Segment]], whole: float, theme: Theme) -> dict[str, Any]:
@@ -117,14 +99,8 @@ def _words(part: Segment, whole: float) -> str:
 
 def _worst(replica: ReplicaRegimes, theme: Theme) -> dict[str, Any]:
     """At the end of a row: the limit that held longest and its share of the time."""
-    held: dict[Regime, float] = {}
-    for part in replica.segments:
-        held[part.regime] = held.get(part.regime, 0.0) + part.end - part.start
-    whole, sick = sum(held.values()), {r: v for r, v in held.items() if r not in _CALM}
-    worst = max(sick, key=lambda r: sick[r], default=None)
-    text = f"{LETTER[worst]} {percent(sick[worst] / whole)}" if worst is not None and whole else ""
     return {
-        "text": text,
+        "text": longest(replica),
         "x": 1,
         "xref": "paper",
         "y": escape.markup(replica.replica),
@@ -136,7 +112,7 @@ def _worst(replica: ReplicaRegimes, theme: Theme) -> dict[str, Any]:
 
 
 def _text_colour(regime: Regime, theme: Theme) -> str:
-    if regime in _CALM:
+    if regime in CALM:
         return theme.muted
     if regime is Regime.DOWN:
         return theme.regime(Regime.UNDECIDED)

@@ -20,8 +20,13 @@ _NARROW = 0.13
 
 def ttft_figure(report: Report, theme: Theme) -> Any | None:
     """Stacked bars of seconds by stage, two a replica, the slowest first; None without measurements."""
-    chosen = sorted(report.time_to_first_token, key=lambda t: -_total(t))[:MAX_REPLICAS]
-    rows = [row for item in chosen for row in _rows(item, len(report.time_to_first_token) > 1)]
+    chosen = slowest_first(report)
+    named = len(report.time_to_first_token) > 1
+    rows = [
+        (f"{escape.markup(item.replica)} {when}" if named else when, stages)
+        for item in chosen
+        for when, stages in spells(item)
+    ]
     if not rows:
         return None
     longest = max(sum(stages.values()) for _, stages in rows) or 1.0
@@ -78,17 +83,21 @@ def _axis(made: Any, rows: list[str], chosen: list[TimeToFirstToken], theme: The
     )
 
 
+def slowest_first(report: Report) -> list[TimeToFirstToken]:
+    """The few replicas that are shown, the slowest first."""
+    return sorted(report.time_to_first_token, key=lambda t: -_total(t))[:MAX_REPLICAS]
+
+
 def _total(item: TimeToFirstToken) -> float:
     return sum((item.during or item.before or {}).values())
 
 
-def _rows(item: TimeToFirstToken, named: bool) -> Iterator[tuple[str, dict[str, float]]]:
-    """(label, stages) of one replica; without trouble there is nothing to compare."""
-    name = f"{escape.markup(item.replica)} " if named else ""
+def spells(item: TimeToFirstToken) -> Iterator[tuple[str, dict[str, float]]]:
+    """(when, seconds by stage) of one replica; without trouble there is nothing to compare."""
     if item.before:
-        yield (f"{name}before" if item.during else f"{name}mean"), item.before
+        yield ("before" if item.during else "mean"), item.before
     if item.during:
-        yield f"{name}during", item.during
+        yield "during", item.during
 
 
 def _bars(

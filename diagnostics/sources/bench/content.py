@@ -41,8 +41,8 @@ class Content(Struct):
     text: str
     documents: list[Document] = field(default_factory=list)
     broken: str = ""
-    dropped_lines: int = 0
     _rows: list[list[str]] | None = None
+    _records: list[tuple[str, dict[str, Any]]] | None = None
 
     @property
     def first(self) -> Any:
@@ -52,6 +52,8 @@ class Content(Struct):
     @property
     def records(self) -> list[tuple[str, dict[str, Any]]]:
         """Every object on the first or second level, with its place: lines, documents, items of a list."""
+        if self._records is not None:
+            return self._records
         found: list[tuple[str, dict[str, Any]]] = []
         for document in self.documents:
             if isinstance(document.value, dict):
@@ -59,6 +61,7 @@ class Content(Struct):
             elif isinstance(document.value, list):
                 items = enumerate(document.value)
                 found += [(f"{document.place}[{i}]", item) for i, item in items if isinstance(item, dict)]
+        self._records = found
         return found
 
     @property
@@ -133,7 +136,6 @@ def _parse_json(content: Content) -> None:
     text, start = content.text, _json_start(content.text)
     if start is None:
         return
-    content.dropped_lines = text.count("\n", 0, start)
     decoder, values, position = json.JSONDecoder(), list[Any](), start
     while position < len(text):
         if text[position] in " \t\r\n,":
