@@ -64,7 +64,11 @@ class Replica(Struct):
 
 
 class Entity(Struct, frozen=True):
-    """What is diagnosed: one scheduler, that is a replica, or one data-parallel rank of it."""
+    """What is diagnosed: one scheduler, that is a replica, or one data-parallel rank of it.
+
+    Attributes:
+        named_by: the label that the replica's name is from, ``file suffix`` or ``the only one``.
+    """
 
     number: int
     deployment: str
@@ -73,6 +77,7 @@ class Entity(Struct, frozen=True):
     rank: str | None
     engine: str
     attributed: bool
+    named_by: str = "the only one"
 
     @property
     def label(self) -> str:
@@ -168,8 +173,9 @@ def _locals(captures: list[Capture], gpus_apart: bool) -> list[Local]:
             if is_start:
                 local.starts |= _values_of(capture, index)
         if not capture.series and (capture.settings or capture.events or capture.runs):
-            key = next((k for s in capture.settings if (k := replica_key(s.labels)[0])), "")
-            found.setdefault((number, key), Local(number, key, "", suffix=capture.suffix))
+            said = (replica_key(s.labels) for s in (*capture.settings, *capture.events))
+            key, origin = next((named for named in said if named[0]), ("", ""))
+            found.setdefault((number, key), Local(number, key, origin, suffix=capture.suffix))
     return list(found.values())
 
 
@@ -430,7 +436,7 @@ def _entities(captures: list[Capture], replicas: dict[int, Replica]) -> tuple[li
             numbers[(root, model, rank)] = len(entities)
             entities.append(
                 Entity(len(entities), _deployment_name(model, replica, models), model, replica.name, rank,
-                       replica.engine or engine, replica.attributed)
+                       replica.engine or engine, replica.attributed, replica.origin)
             )  # fmt: skip
     return entities, numbers
 

@@ -92,8 +92,11 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
         )
     if (found := _read_bench(content, head)) is not None:
         return found
+    from diagnostics.sources.listings import read_listing  # noqa: PLC0415  what is left is rarely one of these
     from diagnostics.sources.paste import read_paste  # noqa: PLC0415
 
+    if (listing := read_listing(content.source, lines)) is not None:
+        return listing
     text = content.whole()[:_MAX_PASTE].decode("utf-8", "replace")
     return read_paste(content.source, text, options.timezone)
 

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from support.findings import finding
 from support.vllm import vllm
 
+from diagnostics import diagnose
+from diagnostics.engines import sglang, tgi
 from diagnostics.evaluate.confidence import BY_RESOLUTION, confidence
 from diagnostics.execute.rule import Draft, Support
 from diagnostics.model.findings import ChartHint, Evidence, Impact, Role, Severity, Window, confidence_word
@@ -106,3 +108,22 @@ def test_an_inferred_cap_is_less_sure_than_a_known_one(judge: Judge) -> None:
 def test_confidence_in_a_word(value: float, said: str) -> None:
     """Three words, with fixed borders."""
     assert confidence_word(value) == said
+
+
+def test_an_engine_known_from_its_source_is_less_sure_and_says_so() -> None:
+    """What rests on the engine's own numbers; a setting means the same whoever has seen the metrics."""
+    draft = replace(_draft(), replicas=(0,))
+    seen, plain = confidence(draft, Support.RECORDING, sglang.ENGINE)
+    unseen, because = confidence(draft, Support.RECORDING, tgi.ENGINE)
+    assert unseen < seen == confidence(draft, Support.RECORDING)[0]
+    assert "Text Generation Inference are from its source, not yet seen in a recording" in because
+    assert "source" not in plain
+    configured = replace(draft, evidence=_draft(provenance=Provenance.CONFIGURED).evidence[1:])
+    assert confidence(configured, Support.RECORDING, tgi.ENGINE) == confidence(configured, Support.RECORDING)
+
+
+def test_the_input_of_an_engine_known_from_its_source_says_so() -> None:
+    report = diagnose(["-"], stdin=b"tgi_queue_size 4\ntgi_batch_current_size 2\n").report
+    assert any(
+        "Text Generation Inference mean is known from its source" in w for w in report.inputs[0].warnings
+    )

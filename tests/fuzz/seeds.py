@@ -71,6 +71,7 @@ def corpus() -> dict[str, tuple[bytes, ...]]:
         "command": [commands, *commands.splitlines()],
         "answer": _text("answers.jsonl").splitlines(),
         "bench": [p.read_text("utf-8", "replace") for p in bench],
+        "listing": ["gpu,power\n0,339.2\n1,340.1\n", "vllm:cache_config_info gauge\nvllm:x_total counter\n"],
         "paste": [paste, paste + _text("deployment.yaml"), paste + sglang],
     }
     found = {name: tuple(text.encode() for text in members) for name, members in texts.items()}

@@ -12,6 +12,9 @@ from diagnostics.sources.logs.collector import Collector
 from diagnostics.sources.logs.message import Body, Line
 from diagnostics.sources.logs.times import Clock
 
+# How much of a message is repeated in a warning.
+_SHOWN = 300
+
 Action = Callable[[re.Match[str], Body, Collector], bool]
 
 
@@ -124,6 +127,14 @@ def as_stage(stage: str, group: int = 1) -> Action:
         return True
 
     return keep
+
+
+def as_refusal(found: re.Match[str], body: Body, out: Collector) -> bool:
+    """Warn that the server did not start because of its arguments, in its own words."""
+    out.warnings.append(
+        f"the server refused its arguments and did not start: {body.text[found.start(1) :][:_SHOWN]}"
+    )
+    return True
 
 
 def as_ready(_found: re.Match[str], body: Body, out: Collector) -> bool:

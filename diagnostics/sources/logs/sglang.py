@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from diagnostics.sources.logs.collector import Collector
-from diagnostics.sources.logs.engine import Rule, as_event, as_ready, as_start, rule
+from diagnostics.sources.logs.engine import Rule, as_event, as_ready, as_refusal, as_start, rule
 from diagnostics.sources.logs.literals import pairs
 from diagnostics.sources.logs.message import NO_RANK, Body, Line
 from diagnostics.sources.logs.times import Clock, Stamp
@@ -145,6 +145,7 @@ class SglangLog:
         rule("Load weight end", r"^Load weight end\.(?: elapsed=([\d.]+) s,)?", _read_load_end, "start-up"),
         rule(" graph end", _GRAPHS, _read_graphs, "start-up"),
         rule("fired up", r"^The server is fired up and ready to roll!", as_ready, "start-up"),
+        rule(": error: ", r"^(?:sglang(?: \w+)?|launch_server\.py): error: (.+)", as_refusal, "warning"),
         rule("mem-fraction-static", r"Not enough memory\. Please try", as_event("kv-refused"), "warning"),
         rule("Scheduler hit", _DEAD, as_event("engine-dead"), "warning"),
         rule("atchdog timeout", _DEAD, as_event("engine-dead"), "warning"),

@@ -10,6 +10,7 @@ from diagnostics.sources.logs.engine import (
     Rule,
     as_event,
     as_ready,
+    as_refusal,
     as_setting,
     as_stage,
     as_start,
@@ -281,6 +282,7 @@ STARTUP_RULES: tuple[Rule, ...] = (
         as_event("startup-quantization"),
         "start-up",
     ),
+    rule(": error: ", r"^(?:vllm(?: \w+)?|api_server\.py): error: (.+)", as_refusal, "warning"),
     rule("KV cache is needed", _REFUSED, as_event("kv-refused"), "warning"),
     rule("stored in KV cache (", _REFUSED_OLD, as_event("kv-refused"), "warning"),
     rule(
