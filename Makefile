@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DIAGNOSE := $(BIN)/diagnose
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types unit docs docs-check samples bench soak screenshots requirements clean python
+.PHONY: help run test check lint types unit docs docs-check samples bench fuzz soak screenshots requirements clean python
 
 help: ## Show what there is
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,11 +60,15 @@ docs-check: $(BIN)/diagnose ## Check that the generated pages are current
 
 bench: $(BIN)/pytest ## Speeds, side by side in one run, as ratios
 	$(BIN)/python tests/bench/bench.py
+	$(BIN)/python tests/bench/pages.py
+
+fuzz: $(BIN)/pytest ## Mutated inputs of every kind for ten minutes
+	$(BIN)/python tests/fuzz/long.py --seconds 600
 
 soak: $(BIN)/pytest ## Hours in minutes: windows of calm recordings, a watched replay, ten sessions at once
-	$(BIN)/python tests/soak/silence.py --windows 1000
-	$(BIN)/python tests/soak/watch.py --minutes 60
-	$(BIN)/python tests/soak/app.py
+	$(BIN)/python tests/soak/soak_silence.py --windows 1000
+	$(BIN)/python tests/soak/soak_watch.py --minutes 60
+	$(BIN)/python tests/soak/soak_app.py
 
 screenshots: $(BIN)/pytest ## Pictures of every page for the README (needs Chromium)
 	$(BIN)/python docs/screenshots.py

@@ -37,10 +37,13 @@ def read_configuration(path: str, option_names: Iterable[str], slugs: Iterable[s
         OptionError: it cannot be read, or something in it is not known or not of the right form.
     """
     try:
-        said = tomllib.loads(Path(path).read_text("utf-8"))
+        said = tomllib.loads(Path(path).read_text("utf-8-sig"))
     except OSError as error:
         raise OptionError(f"--config {path}: cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # besides bad TOML: other encodings, endless numbers and brackets
         raise OptionError(f"--config {path}: is no TOML: {error}") from error
     return _Reader(path, tuple(option_names), tuple(slugs)).read(said)
 

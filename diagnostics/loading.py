@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct, field
 
+from diagnostics.engines import registry
+from diagnostics.engines.base import FROM_SOURCE
 from diagnostics.model.errors import InputError, OptionError
 from diagnostics.model.report import InputSummary
 from diagnostics.model.samples import Capture, InputKind
@@ -18,6 +20,8 @@ from diagnostics.signals.settings import conflicts
 from diagnostics.sources.content import Content
 from diagnostics.sources.merge import merge
 from diagnostics.sources.recognise import ReadOptions, files_of, read_content
+
+_SHOWN_PLACES = 5
 
 
 class Loaded(Struct):
@@ -110,6 +114,8 @@ def with_times(loaded: Loaded, interval: float | None) -> Material:
     The dumps of one replica become one capture; a log takes the clock of the metrics that it follows.
     """
     identities = identity.resolve(loaded.captures)
+    for i, places in identities.apart.items():
+        loaded.captures[i].warnings.append(_apart(places))
     captures: list[Capture] = []
     timed: list[bool] = []
     dumps: dict[tuple[str, ...], list[timebase.Untimed]] = {}
@@ -131,10 +137,23 @@ def with_times(loaded: Loaded, interval: float | None) -> Material:
     return Material(captures, timed, identity.resolve(captures) if any(merged) else identities)
 
 
+def _apart(places: list[str]) -> str:
+    """What is said of GPU series that nobody can be charged with."""
+    shown = ", ".join(places[:_SHOWN_PLACES]) + (", ..." if len(places) > _SHOWN_PLACES else "")
+    return (
+        f"GPU series of {shown} belong to no replica for certain and are not judged: no label names the pod of an "
+        "engine here, nor a host on which exactly one of them lives"
+    )
+
+
 def summary(capture: Capture) -> InputSummary:
     """What became of one input, for the report."""
-    replicas = {identity.replica_key(series.labels)[0] for series in capture.series}
+    engines = [series for series in capture.series if not registry.is_of_gpu(series.name)]
+    replicas = {identity.replica_key(series.labels)[0] for series in engines or capture.series}
     samples = 0 if capture.values is None else int(np.size(capture.values))
+    engine = registry.engine_named(capture.engine) if capture.engine and capture.series else None
+    if engine is not None and not engine.recorded:
+        capture.warnings.append(f"what the names of {engine.title} mean is known {FROM_SOURCE}")
     notes = capture.warnings + (conflicts([capture]) if capture.settings else [])
     return InputSummary(
         capture.source, capture.kind.value, capture.engine, capture.engine_version, len(replicas), samples,

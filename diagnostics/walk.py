@@ -121,7 +121,7 @@ def _deployments(
         for capture in captures
         for event in capture.events
     ]
-    runs = _runs(captures) + _baseline_runs(options)
+    runs = grouped_runs(captures) + _baseline_runs(options)
     result = []
     for name in dict.fromkeys(e.deployment for e in identities.entities):
         members = [e for e in identities.entities if e.deployment == name]
@@ -146,7 +146,7 @@ def _deployments(
     return result
 
 
-def _runs(captures: list[Capture]) -> list[BenchRun]:
+def grouped_runs(captures: list[Capture]) -> list[BenchRun]:
     """Benchmark runs of all inputs; files that are load levels of one run are grouped."""
     found = [run for capture in captures for run in capture.runs]
     if len(found) < 2:
@@ -161,7 +161,7 @@ def _baseline_runs(options: Options) -> list[BenchRun]:
     if options.baseline is None or not Path(options.baseline).exists():
         return []
     loaded = load([options.baseline], replace(options, baseline=None))
-    runs = _runs(loaded.captures)
+    runs = grouped_runs(loaded.captures)
     for run in runs:
         run.extra[bench.BASELINE] = True
     return runs

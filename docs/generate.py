@@ -62,6 +62,28 @@ def signals_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def engines_page() -> str:
+    """One row an engine or exporter: what is known of it, and from where."""
+    rows = [
+        f"| {e.title} | {len({m.native for m in e.metrics})} | {len({m.signal for m in e.metrics})} "
+        f"| {'yes' if any(':log:' in m.native for m in e.metrics) else ''} "
+        f"| {'recordings' if e.recorded else 'its source'} |"
+        for e in ENGINES
+    ]
+    head = [
+        "# Engines and exporters",
+        "",
+        NOTE,
+        "",
+        "What is known from recordings was seen in use. What is known from an engine's source or documentation alone lowers",
+        "the confidence of every finding that rests on it, and each input says so.",
+        "",
+        "| engine | names | signals | log read | known from |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    return "\n".join([*head, *rows]) + "\n"
+
+
 def calculations() -> dict[str, list[str]]:
     """Concept -> functions of the arithmetic whose docstring names it as its source, as ``module.function``."""
     found: dict[str, list[str]] = {}
@@ -132,6 +154,7 @@ def pages() -> dict[Path, str]:
     found = {
         ROOT / "docs/generated/rules.md": rules_page(),
         ROOT / "docs/generated/signals.md": signals_page(),
+        ROOT / "docs/generated/engines.md": engines_page(),
         ROOT / "docs/generated/concepts.md": concepts_page(),
         ROOT / "docs/generated/cli.md": command_page(),
     }

@@ -44,4 +44,6 @@ def pytest_report_header() -> list[str]:
     """Say in one line what cannot be tested here."""
     if REFERENCE.is_dir():
         return []
-    return ["recordings: the folder with the reference recordings is not here, so they are not collected"]
+    return [
+        "recordings: the folder with recordings and benchmark samples is not here, so tests on them are not collected"
+    ]

@@ -51,6 +51,11 @@ def _money(value: float | None) -> str:
     return "not known" if value is None else f"${value:,.2f}" if value >= 0.1 else f"${value:.4f}"
 
 
+def _a_million(value: float | None) -> str:
+    """A price of output tokens with its unit."""
+    return "not known" if value is None else f"{_money(value)} a million output tokens"
+
+
 def _span(values: tuple[float, float] | None) -> str:
     if values is None:
         return "not known"
@@ -137,8 +142,8 @@ def _cost(plan: Plan) -> list[str]:
         return []
     lines = [
         f"Cost, {_money(cost.hourly)} an hour",
-        f"  at the ceiling   {_money(cost.at_ceiling)} a million output tokens (no server reaches it)",
-        f"  as measured      {_money(cost.measured_output)} a million output tokens",
+        f"  at the ceiling   {_a_million(cost.at_ceiling)}; no server reaches it",
+        f"  as measured      {_a_million(cost.measured_output)}",
     ]
     if cost.measured is not None:
         words = f"                   {_money(cost.measured.computed)} a million computed (input + output)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from diagnostics.execute import words
-from diagnostics.model.comparison import Change, FindingChange, Kind, SettingChange
+from diagnostics.model.comparison import SMALL_FACTOR, Change, FindingChange, Kind, SettingChange
 
 _FELT = ("time to first token, mean", "gap between tokens, mean", "generated tokens", "whole request, mean")
 _LISTED = 3
@@ -105,7 +105,7 @@ def amount(value: float, unit: str) -> str:
 
 def factor(value: float) -> str:
     """A factor as people say it: 3.1 times, or 1/218."""
-    return f"{value:.3g} times" if value >= 0.01 else f"1/{1 / value:.0f}"
+    return f"{value:.3g} times" if value >= SMALL_FACTOR else f"1/{1 / value:.0f}"
 
 
 def _findings(found: Sequence[FindingChange]) -> Iterator[str]:

@@ -6,6 +6,9 @@ from msgspec import Struct, field
 
 from diagnostics.model.catalog import Kind
 
+# How an engine is marked whose names nobody here has seen in use.
+FROM_SOURCE = "from its source, not yet seen in a recording"
+
 
 class Metric(Struct, frozen=True):
     """One native metric and the canonical signal it carries.
@@ -54,6 +57,8 @@ class Engine(Struct, frozen=True):
         options: setting names as this engine spells them, by canonical meaning.
         at_finish: signals whose counters move only when a request finishes, so that a flat one is no stall.
         serves: whether it is a serving engine; an exporter beside one is none.
+        recorded: whether its names were seen in recordings of the engine; else they are known from its source only.
+        devices: whether it tells of GPUs, whoever uses them.
     """
 
     name: str
@@ -66,3 +71,5 @@ class Engine(Struct, frozen=True):
     never_preempts: bool = False
     at_finish: frozenset[str] = frozenset()
     serves: bool = True
+    recorded: bool = False
+    devices: bool = False

@@ -34,4 +34,5 @@ ENGINE = Engine(
         Metric("DCGM_FI_DEV_FB_USED", "gpu_mem_used", _G, scale=_MIB, key="gpu"),
     ),
     serves=False,
+    devices=True,
 )

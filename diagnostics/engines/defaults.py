@@ -96,7 +96,7 @@ class DefaultValue(Struct, frozen=True):
 
 def parse_version(text: str | None) -> Version | None:
     """Read a release such as ``v0.8.5.post1``; None when there is no number in front."""
-    match = re.match(r"\s*v?(\d+(?:\.\d+){0,2})", text or "")
+    match = re.match(r"\s*v?(\d{1,9}(?:\.\d{1,9}){0,2})", text or "")
     return tuple(int(part) for part in match.group(1).split(".")) if match else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from diagnostics.engines.base import Engine, Metric
 from diagnostics.model.catalog import Kind
 
-_G, _C = Kind.GAUGE, Kind.COUNTER
+_G, _C, _H = Kind.GAUGE, Kind.COUNTER, Kind.HISTOGRAM
 
 ENGINE = Engine(
     name="llama.cpp",
@@ -35,6 +35,17 @@ ENGINE = Engine(
             _C,
             key="position",
         ),
+        # Slots that work, and what the timings of each finished request say, summed up.
+        Metric("llamacpp:log:running", "running", _G, preference=2),
+        Metric("llamacpp:log:prompt_tokens", "prompt_tokens_computed", _C, preference=2),
+        Metric("llamacpp:log:generation_tokens", "generation_tokens", _C, preference=2),
+        Metric("llamacpp:log:requests_finished", "requests_finished", _C, preference=2),
+        Metric("llamacpp:log:prefill_time", "prefill_time", _H, preference=2),
+        Metric("llamacpp:log:decode_time", "decode_time", _H, preference=2),
+        Metric("llamacpp:log:inference_time", "inference_time", _H, preference=2),
+        Metric("llamacpp:log:tpot", "tpot", _H, preference=2),
+        Metric("llamacpp:log:spec_draft_tokens", "spec_draft_tokens", _C, preference=2),
+        Metric("llamacpp:log:spec_accepted_tokens", "spec_accepted_tokens", _C, preference=2),
     ),
     not_exported={
         "kv_usage": "the /slots page, which lists what each slot holds",

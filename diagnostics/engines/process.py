@@ -9,6 +9,7 @@ ENGINE = Engine(
     name="process",
     title="process and scrape",
     prefixes=("process_", "up"),
+    recorded=True,
     metrics=(
         Metric("up", "up", Kind.GAUGE),
         Metric("process_start_time_seconds", "start_time", Kind.GAUGE),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from diagnostics.engines import dcgm, llamacpp, lmdeploy, process, sglang, tgi, trtllm, vllm
+from diagnostics.engines import amd, dcgm, llamacpp, lmdeploy, process, sglang, tgi, trtllm, vllm
 from diagnostics.engines.base import Engine, InfoMetric, Metric
 from diagnostics.model.catalog import SIGNALS
 
@@ -17,6 +17,7 @@ ENGINES: tuple[Engine, ...] = (
     llamacpp.ENGINE,
     lmdeploy.ENGINE,
     dcgm.ENGINE,
+    amd.ENGINE,
     process.ENGINE,
 )
 
@@ -104,6 +105,17 @@ def engine_of(name: str) -> str | None:
         if engine.serves and known.startswith(engine.prefixes):
             return engine.name
     return None
+
+
+@cache
+def is_of_gpu(name: str) -> bool:
+    """Whether a native sample name tells of a GPU, whoever uses it."""
+    return any(engine.devices for engine, _, _ in meanings(name))
+
+
+def is_of_router(name: str, labels: dict[str, str]) -> bool:
+    """Whether a series is a router's own under the name of an engine's: it says a server and no model."""
+    return "server" in labels and "model_name" not in labels and canonical_name(name) in vllm.ROUTER_NAMES
 
 
 def names_to_fetch() -> tuple[list[str], list[list[str]]]:

@@ -15,6 +15,7 @@ ENGINE = Engine(
     name="sglang",
     title="SGLang",
     prefixes=("sglang:", "sglang_", "ray_sglang_"),
+    recorded=True,
     metrics=(
         Metric("sglang:num_running_reqs", "running", _G),
         # Everything that waits adds up: the plain queue leaves out grammars and the queues of split prefill

@@ -8,7 +8,7 @@ from diagnostics.model.catalog import Kind
 ENGINE = Engine(
     name="tgi",
     title="Text Generation Inference",
-    prefixes=("tgi_",),
+    prefixes=("tgi_", "tgi:log:"),
     metrics=(
         Metric("tgi_batch_current_size", "running", Kind.GAUGE),
         Metric("tgi_queue_size", "waiting", Kind.GAUGE),
@@ -30,6 +30,13 @@ ENGINE = Engine(
         # The sums of two histograms are the only counts of tokens; both move when a request finishes.
         Metric("tgi_request_generated_tokens_sum", "generation_tokens", Kind.COUNTER),
         Metric("tgi_request_input_length_sum", "prompt_tokens", Kind.COUNTER),
+        # What the line of each finished request says, summed up.
+        Metric("tgi:log:requests_finished", "requests_finished", Kind.COUNTER, preference=2),
+        Metric("tgi:log:queue_time", "queue_time", Kind.HISTOGRAM, preference=2),
+        Metric("tgi:log:e2e", "e2e", Kind.HISTOGRAM, preference=2),
+        Metric("tgi:log:inference_time", "inference_time", Kind.HISTOGRAM, preference=2),
+        Metric("tgi:log:tokenize_time", "tokenize_time", Kind.HISTOGRAM, preference=2),
+        Metric("tgi:log:tpot", "tpot", Kind.HISTOGRAM, preference=2),
     ),
     not_exported={
         "preemptions": "nothing: this engine never preempts",

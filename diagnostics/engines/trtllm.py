@@ -14,7 +14,7 @@ _G, _C, _H = Kind.GAUGE, Kind.COUNTER, Kind.HISTOGRAM
 ENGINE = Engine(
     name="tensorrt-llm",
     title="TensorRT-LLM",
-    prefixes=("trtllm_",),
+    prefixes=("trtllm_", "trtllm:log:"),
     metrics=(
         Metric("trtllm_num_scheduled_requests", "running", _G),
         Metric("trtllm_num_requests_running", "running", _G, preference=1),
@@ -45,6 +45,13 @@ ENGINE = Engine(
         Metric("trtllm_spec_decode_acceptance_length", "spec_accept_length", _G),
         Metric("trtllm_spec_decode_draft_overhead", "spec_draft_overhead", _G),
         Metric("trtllm_gpu_memory_usage_bytes", "gpu_mem_used", _G),
+        # The line of every iteration.
+        Metric("trtllm:log:running", "running", _G, preference=2),
+        Metric("trtllm:log:kv_usage", "kv_usage", _G, preference=2),
+        Metric("trtllm:log:iterations", "iterations", _C, preference=2),
+        Metric("trtllm:log:prompt_tokens", "prompt_tokens_computed", _C, preference=2),
+        Metric("trtllm:log:generation_tokens", "generation_tokens", _C, preference=2),
+        Metric("trtllm:log:iteration_tokens", "iteration_tokens", _H, preference=2),
     ),
     infos=(
         InfoMetric(

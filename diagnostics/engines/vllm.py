@@ -7,10 +7,23 @@ from diagnostics.model.catalog import Kind
 
 _G, _C, _R, _H = Kind.GAUGE, Kind.COUNTER, Kind.RATE, Kind.HISTOGRAM
 
+# The production-stack router exports some names of the engine for what it sees of each server itself.
+ROUTER_NAMES = frozenset(
+    {
+        "vllm:num_requests_running",
+        "vllm:num_requests_waiting",
+        "vllm:num_requests_swapped",
+        "vllm:gpu_prefix_cache_hit_rate",
+        "vllm:gpu_prefix_cache_hits_total",
+        "vllm:gpu_prefix_cache_queries_total",
+    }
+)
+
 ENGINE = Engine(
     name="vllm",
     title="vLLM",
     prefixes=("vllm:", "vllm_", "ray_vllm_", "ray_vllm:"),
+    recorded=True,
     metrics=(
         Metric("vllm:num_requests_running", "running", _G),
         Metric("vllm:num_requests_waiting", "waiting", _G),

@@ -44,10 +44,11 @@ PRECEDENCE = (
     "cuda-graph-ceiling",
     "decode-bound",
     "client-disconnects",
+    # Prompts answered from the cache leave little but the client's own time to measure.
+    "identical-prompts",
     "client-bound",
     "cold-start-dominated",
     "startup-quantization",
-    "identical-prompts",
     "uniform-lengths",
     "closed-loop",
     "bench-untrustworthy",

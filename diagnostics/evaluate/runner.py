@@ -106,7 +106,7 @@ def _unmet(rule: Rule, needs: list[Need], facts: Facts) -> NotEvaluated:
 
 
 def _finding(rule: Rule, draft: Draft, facts: Facts, matchers: str, base: str | None) -> Finding:
-    value, because = confidence(draft, rule.support)
+    value, because = confidence(draft, rule.support, engines.engine_named(facts.engine))
     queries = [q for r in draft.verify if (q := promql(r, facts.engine, matchers)) is not None]
     return Finding(
         code=rule.code,

@@ -23,11 +23,15 @@ MIN_LEVELS = 3
 
 
 class Reuse(Struct, frozen=True):
-    """One level: share of prompt tokens that could be reused, and share that was."""
+    """One level: share of prompt tokens that could be reused, and share that was.
+
+    ``told`` is unset where nobody says what could be reused, so that the lightest level of the same sweep has to.
+    """
 
     step: BenchStep
     offered: float
     found: float
+    told: bool = True
 
     @property
     def kept(self) -> float:
@@ -50,7 +54,7 @@ def outcome(facts: Facts) -> Outcome:
         return Fired(
             (_evicted(facts, *max(evicted, key=lambda e: e[1][0].kept - min(x.kept for x in e[1]))),)
         )
-    low = [(r, x) for r, levels in known for x in levels if x.kept <= LOST]
+    low = [(r, x) for r, levels in known for x in levels if x.told and x.kept <= LOST]
     if low:
         return Fired((_unknown(facts, *min(low, key=lambda e: e[1].kept)),))
     return Passed()
@@ -66,13 +70,16 @@ def _shared(run: BenchRun) -> float:
 
 def _levels(run: BenchRun) -> list[Reuse]:
     """Levels with both figures, lightest first; a level with tokens from a store beside the GPU is none of its cache."""
-    found = []
+    found: list[Reuse] = []
     for step in sorted(bench.served(run), key=lambda s: s.concurrency_cap or s.requested_rps or 0.0):
         offered = step.extra.get("theoretical_cache_hit")
         offered = float(offered) if isinstance(offered, int | float) else _shared(run)
+        told = bool(offered)
+        if not told:
+            offered = found[0].found if found else step.cache_hit or 0.0
         if step.cache_hit is None or offered < OFFERED or (step.completed or MIN_REQUESTS) < MIN_REQUESTS:
             continue
-        found.append(Reuse(step, offered, step.cache_hit))
+        found.append(Reuse(step, offered, step.cache_hit, told))
     return found
 
 
@@ -91,13 +98,14 @@ def _evicted(facts: Facts, run: BenchRun, levels: list[Reuse]) -> Draft:
         f"{words.percent(x.found)} at {bench.load(x.step)}" for x in (levels[0], before, first, levels[-1])
     )
     loud = sum(x.kept <= LOST for x in levels) > 1
+    least = "" if first.told else "at least "
     return _draft(
         facts, run, first, variant="evicted", loud=loud,
         summary=f"The prefix cache loses its reuse between {bench.load(before.step)} and {bench.load(first.step)}: "
         f"{words.percent(before.found)} of prompt tokens were found, then {words.percent(first.found)}",
-        explanation=f"The requests would allow {words.percent(first.offered)}. Found: {curve}. The same traffic is served from "
-        "the cache at lighter load, so the blocks are there and are evicted before they are used again: the working set of "
-        "all sessions is larger than the pool.",
+        explanation=f"The requests would allow {least}{words.percent(first.offered)}. Found: {curve}. The same traffic is "
+        "served from the cache at lighter load, so the blocks are there and are evicted before they are used again: the "
+        "working set of all sessions is larger than the pool.",
         remedy=Remedy("Keep fewer sessions on a replica, or send each session to the replica that has its blocks; a larger pool "
                       "(more memory, KV offload, FP8 KV) moves the point.", "now", expected="reuse returns",
                       risk="less load on a replica", undo="the old limit"),

@@ -32,6 +32,10 @@ SETTINGS = (
 )  # fmt: skip
 
 
+# What a reader sets before settings that only its tool has.
+_OWN = "setting:"
+
+
 class Change(Struct, frozen=True):
     """One figure on both sides at one load.
 
@@ -72,7 +76,10 @@ def differences(a: BenchRun, b: BenchRun) -> list[str]:
         one, other = getattr(a, field), getattr(b, field)
         if one is not None and other is not None and one != other:
             found.append(field)
-    return found
+    own = [key for key in a.extra if key.startswith(_OWN) and key != bench.BASELINE]
+    return found + [
+        key.removeprefix(_OWN) for key in own if key in b.extra and str(a.extra[key]) != str(b.extra[key])
+    ]
 
 
 def upgrades(runs: list[BenchRun]) -> list[tuple[BenchRun, BenchRun]]:

@@ -1,7 +1,8 @@
 """Where the knee of a sweep lies: the interval between two tested loads, and the highest load that meets the SLOs.
 
 An open-loop level keeps up when it serves what was sent and its latency stays near that of light load. In a closed loop there
-is no rate: the knee is where doubling the open requests no longer adds a tenth of output.
+is no rate: the knee is where doubling the open requests no longer adds a tenth of output; where that leaves no more than one
+load past it, a seventh.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ SCATTER = 2.0
 # Latency by that of light load beyond which requests wait, and seconds it must add to be felt.
 LATENCY_RATIO = 3.0
 ADDED_SECONDS = 0.25
-# Output that doubling the open requests must add, and latency growth that shows that the rest only waits.
-DOUBLING_GAIN = 0.1
+# Output that doubling the open requests must add, the strict limit first; loads past a knee from which the strict one is
+# enough; and latency growth that shows that the rest only waits.
+DOUBLING_GAINS = (0.1, 0.15)
+MIN_PAST = 2
 CLOSED_LATENCY_RATIO = 1.5
 # A single run: served by offered far below one, and mean wait by the time the run went on after the last request was sent
 # (a queue that grows evenly makes it a half).
@@ -59,7 +62,7 @@ class Knee(Struct, frozen=True):
 
     ``good`` is None where the lightest load tried is past the knee already. ``agreement`` is the share of resamples of the
     requests in which the first bad level is past the knee, NaN without requests. ``outliers`` are loads that did not keep up
-    although a higher one did.
+    although a higher one did, ``gain`` the output that doubling the open requests had to add.
     """
 
     run: BenchRun
@@ -70,6 +73,12 @@ class Knee(Struct, frozen=True):
     ratio: float
     agreement: float
     outliers: tuple[float, ...] = ()
+    gain: float = DOUBLING_GAINS[0]
+
+    @property
+    def past(self) -> int:
+        """Loads past the knee."""
+        return sum(level.load >= self.bad.load for level in self.levels)
 
     @property
     def unit(self) -> str:
@@ -175,22 +184,40 @@ def _closed(run: BenchRun, levels: list[Level]) -> Knee | None:
     known = [x for x in levels if x.rate is not None]
     if len(known) < MIN_LEVELS:
         return None
-    for i, level in enumerate(known[:-1]):
-        rest = known[i + 1 :]
-        if rest[-1].load < 2 * level.load or not all(_flat(level, x) for x in rest):
+    found = [k for gain in DOUBLING_GAINS if (k := _flattens(run, known, gain)) is not None]
+    return max(found, key=lambda k: min(k.past, MIN_PAST), default=None)
+
+
+def _flattens(run: BenchRun, levels: list[Level], gain: float) -> Knee | None:
+    for i, level in enumerate(levels[:-1]):
+        rest = levels[i + 1 :]
+        if rest[-1].load < 2 * level.load or not all(_flat(level, x, gain) for x in rest):
+            continue
+        if _is_dip(level, rest, gain):
             continue
         grown = _growth(level, rest[-1])
         if grown >= CLOSED_LATENCY_RATIO:
-            good = level if i or _flat(level, rest[0]) else None
-            return Knee(run, "closed", tuple(known), good, rest[0], grown, math.nan)
+            return Knee(run, "closed", tuple(levels), level, rest[0], grown, math.nan, gain=gain)
     return None
 
 
-def _flat(level: Level, higher: Level) -> bool:
-    """Whether the higher load brings less than a tenth more output a doubling."""
+def _is_dip(level: Level, rest: list[Level], gain: float) -> bool:
+    """Whether output falls and a load above makes more than before again: one odd level, and no end."""
+    rates = [x.rate or 0.0 for x in rest]
+    lowest = rates.index(min(rates))
+    before = level.rate or 0.0
+    return rates[lowest] < before and max(rates[lowest:]) > (1 + gain) * before
+
+
+def _flat(level: Level, higher: Level, gain: float) -> bool:
+    """Whether the higher load brings less than the gain a doubling."""
+    return gain_a_doubling(level, higher) <= gain
+
+
+def gain_a_doubling(level: Level, higher: Level) -> float:
+    """Output that each doubling of the load adds, as a ratio."""
     doublings = math.log2(higher.load / level.load)
-    gain: float = (1 + DOUBLING_GAIN) ** doublings
-    return (higher.rate or 0.0) <= (level.rate or 0.0) * gain
+    return float(((higher.rate or 0.0) / (level.rate or math.inf)) ** (1 / doublings)) - 1
 
 
 def _growth(level: Level, higher: Level) -> float:

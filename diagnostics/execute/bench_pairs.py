@@ -99,7 +99,9 @@ def pairs(
     having: Callable[[BenchRun], bool],
     about: tuple[str, ...],
 ) -> list[Pair]:
-    """All pairs of a run without and a run with a setting that share work and loads, clean ones first.
+    """Pairs of a run without and a run with a setting that share work and loads, those with most loads first.
+
+    Pairs that differ in more are only asked where no pair differs in this alone.
 
     Args:
         runs: measured runs.
@@ -116,7 +118,9 @@ def pairs(
         if points:
             others = tuple(d for d in bench_compare.differences(a, b) if d not in about)
             found.append(Pair(a, b, points, others))
-    return sorted(found, key=lambda p: (len(p.confounders), -len(p.points)))
+    return sorted(
+        [p for p in found if p.is_clean] or found, key=lambda p: (len(p.confounders), -len(p.points))
+    )
 
 
 def _are_both_earlier(a: BenchRun, b: BenchRun) -> bool:

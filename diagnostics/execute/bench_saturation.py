@@ -14,8 +14,6 @@ from diagnostics.model.report import Reason
 from diagnostics.model.requests import Request, Stat
 from diagnostics.model.samples import Resolution
 
-# Levels past the knee in a closed loop from which it is more than one odd point.
-MIN_PAST = 2
 _DO_NOT = ("Do not take latency past the knee for the server's: it measures how long the test went on.",)
 _SHED = Remedy(
     "Hold the load below the knee by shedding or routing it away.", "now",
@@ -34,7 +32,8 @@ def outcome(facts: Facts) -> Outcome:
         return bench.nothing()
     knees = [k for r in runs if (k := bench_knee.of_run(r)) is not None]
     if knees:
-        return Fired(tuple(_of_sweep(facts, k) for k in _by_proof(knees)[:1]))
+        best = _by_proof(knees)[0]
+        return Fired((_of_sweep(facts, best, alone=len(bench_knee.sweeps(runs)) == 1),))
     above = [(r, s) for r in runs for s in bench_knee.far_above(r)]
     if above:
         return Fired((_of_run(facts, *above[0]),))
@@ -48,12 +47,8 @@ def outcome(facts: Facts) -> Outcome:
 
 
 def _by_proof(knees: list[Knee]) -> list[Knee]:
-    """Open-loop sweeps first, then those with the most levels."""
-    return sorted(knees, key=lambda k: (k.kind != "open", -len(k.levels)))
-
-
-def _past(knee: Knee) -> int:
-    return sum(level.load >= knee.bad.load for level in knee.levels)
+    """Open-loop sweeps first, then those with more than one level past the knee, then those with the most levels."""
+    return sorted(knees, key=lambda k: (k.kind != "open", k.past < bench_knee.MIN_PAST, -len(k.levels)))
 
 
 def _position(knee: Knee) -> str:
@@ -112,17 +107,18 @@ def _evidence(knee: Knee) -> tuple[Evidence, ...]:
             )
         )
     if knee.kind == "closed" and knee.good is not None and knee.good.rate and knee.levels[-1].rate:
-        gain = knee.levels[-1].rate / knee.good.rate - 1
+        gain = bench_knee.gain_a_doubling(knee.good, knee.levels[-1])
         found.append(
-            bench.evidence(knee.run, knee.levels[-1].step, "output added beyond the knee", "ratio", gain, "ratio", "<=",
-                           bench_knee.DOUBLING_GAIN)
+            bench.evidence(knee.run, knee.levels[-1].step, "output added beyond the knee", "each doubling", gain, "ratio", "<=",
+                           knee.gain)
         )  # fmt: skip
     return tuple(found)
 
 
-def _of_sweep(facts: Facts, knee: Knee) -> Draft:
-    loud = knee.kind == "open" or _past(knee) >= MIN_PAST
+def _of_sweep(facts: Facts, knee: Knee, *, alone: bool) -> Draft:
+    loud = knee.kind == "open" or knee.past >= bench_knee.MIN_PAST
     few = len(knee.levels) < bench_knee.SURE_LEVELS
+    where = "" if alone else f" in {bench.name(knee.run)}"
     grown = (
         f"latency is {words.number(knee.ratio)} times that of lighter load"
         if knee.ratio > 0
@@ -138,7 +134,7 @@ def _of_sweep(facts: Facts, knee: Knee) -> Draft:
         role=Role.SYMPTOM if loud else Role.ADVICE,
         replicas=tuple(range(facts.size)),
         window=bench.no_window(),
-        summary=f"The sweep went past the saturation knee, which lies {_position(knee)}; at {knee.bad.load:g} {grown}"
+        summary=f"The sweep{where} went past the saturation knee, which lies {_position(knee)}; at {knee.bad.load:g} {grown}"
         f"{'.' + _goodput(facts, knee).rstrip('.') if facts.options.slo else ''}",
         explanation=f"{rule} {_sureness(knee)} Beyond it added load only waits."
         + (" With fewer than five levels the interval is a first guess." if few else ""),

@@ -62,7 +62,8 @@ def _has_gaps(run: BenchRun, step: BenchStep) -> bool:
 
 
 def _stalls(run: BenchRun, step: BenchStep) -> Stalls | None:
-    rows = [r for r in bench.answered(step) if r.gaps_s and None not in (r.start_s, r.ttft_s)]
+    placed = [r for r in bench.answered(step) if None not in (r.start_s, r.ttft_s)]
+    rows = [r for r in placed if r.gaps_s]
     gaps = np.concatenate([np.asarray(r.gaps_s, dtype=np.float64) for r in rows])
     ends = np.concatenate([_token_times(r) for r in rows])
     usual = float(np.median(gaps))
@@ -70,7 +71,7 @@ def _stalls(run: BenchRun, step: BenchStep) -> Stalls | None:
     share = float(gaps[stalled].sum() / gaps.sum()) if gaps.sum() else 0.0
     if stalled.sum() < MIN_STALLS or share < STALL_SHARE:
         return None
-    firsts = np.sort(bench.column(rows, "start_s") + bench.column(rows, "ttft_s"))
+    firsts = np.sort(bench.column(placed, "start_s") + bench.column(placed, "ttft_s"))
     # A step that holds a prefill ends for both at once: the other's first token comes where the gap ends.
     during = _holds(ends - gaps, ends, firsts)
     coincide, ordinary = float(during[stalled].mean()), float(during[~stalled].mean())

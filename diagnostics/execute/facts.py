@@ -89,7 +89,8 @@ class Facts(Struct):
     def keys(self, signal: str) -> list[str]:
         """Values of the splitting label of a signal, numbers in numeric order."""
         found = [k for k in self.answers.keys.get(signal, set()) if k]
-        return sorted(found, key=lambda k: (not k.isdigit(), int(k) if k.isdigit() else 0, k))
+        # Padded, numbers sort as text.
+        return sorted(found, key=lambda k: (not k.isdecimal(), k.rjust(20, "0") if k.isdecimal() else k))
 
     def has(self, signal: str) -> Mask:
         """Replicas that have a signal."""

@@ -8,6 +8,7 @@ remark), ``command`` (from a command line beside the result) or ``asked`` (given
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -37,7 +38,7 @@ class BenchStat(Struct, frozen=True):
 
 
 class BenchRequest(Struct, frozen=True):
-    """One answer of a step. Prompts and outputs are never kept."""
+    """One answer of a step. Prompts and outputs are never kept; of very many gaps between tokens only some requests' are."""
 
     request_no: int
     start_s: float | None = None
@@ -48,7 +49,7 @@ class BenchRequest(Struct, frozen=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
-    gaps_s: tuple[float, ...] = ()
+    gaps_s: Sequence[float] = ()
     chunks: int | None = None
     status: str = "ok"
     error_kind: str | None = None

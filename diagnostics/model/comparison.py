@@ -6,6 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+# A factor of a tenth and less is easier to grasp upside down: 1/12.
+SMALL_FACTOR = 0.1
+
 Kind = Literal[
     "deploy", "traffic", "both", "restart", "fault", "improvement", "unexplained", "unchanged", "cannot-tell"
 ]  # fmt: skip

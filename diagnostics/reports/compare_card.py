@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from diagnostics.model.comparison import Change, Comparison, Kind, Outcome, SettingChange, Stretch
+from diagnostics.model.comparison import (
+    SMALL_FACTOR,
+    Change,
+    Comparison,
+    Kind,
+    Outcome,
+    SettingChange,
+    Stretch,
+)
 from diagnostics.model.report import Regime
 from diagnostics.reports.ribbon import MEANING
 from diagnostics.reports.theme import clock, date, format_value, number
@@ -29,8 +37,6 @@ _OUTCOMES: dict[Outcome, str] = {
     "cannot-tell": "cannot tell",
     "new": "new",
 }
-# Below it a factor reads better as a fraction.
-SMALL_FACTOR = 0.01
 
 
 class ChangeRow(Struct, frozen=True):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec import Struct
 
-from diagnostics.execute import bench, words
+from diagnostics.execute import bench, bench_knee, words
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Draft, Fired, Outcome, Passed, Rule
 from diagnostics.model.bench import BenchRun, BenchStep
@@ -37,6 +37,10 @@ MIN_OPENING = 5
 WEAK_SHARE = 0.5
 
 
+# Output of a level by that of a lighter and of a heavier one, below which it is a broken point and no load level.
+ODD_SHARE = 0.5
+
+
 class Flaw(Struct, frozen=True):
     """One reason to distrust a level."""
 
@@ -55,13 +59,14 @@ def evaluate(facts: Facts) -> Outcome:
 
 
 def _flaws(run: BenchRun) -> list[Flaw]:
-    served = bench.served(run)
+    levels, served = bench.levels(run), bench.served(run)
     broken = [f for s in run.steps if (f := _failed(run, s))]
     broken += [f for s in served for check in (_late, _startup) if (f := check(run, s))]
     checks: tuple[Callable[[BenchRun, BenchStep], Flaw | None], ...] = (_few, _rounds, _short)
-    small = [[f for check in checks if (f := check(run, s))] for s in served]
+    broken += _odd(run)
+    small = [[f for check in (checks if s in served else checks[:1]) if (f := check(run, s))] for s in levels]
     weak = [fs for fs in small if fs]
-    if served and len(weak) >= WEAK_SHARE * len(served):
+    if levels and len(weak) >= WEAK_SHARE * len(levels):
         broken += [f for fs in weak for f in fs]
     return broken
 
@@ -107,6 +112,21 @@ def _startup(run: BenchRun, step: BenchStep) -> Flaw | None:
     return Flaw("start-up", said, number)
 
 
+def _odd(run: BenchRun) -> list[Flaw]:
+    """Levels of a closed loop that make far less than a lighter one although a heavier one makes more again."""
+    levels = [x for x in bench_knee.closed_levels(run) if x.rate]
+    found = []
+    for i, level in enumerate(levels):
+        around = [max((x.rate or 0.0 for x in side), default=0.0) for side in (levels[:i], levels[i + 1 :])]
+        share = (level.rate or 0.0) / min(around) if min(around) else 1.0
+        if share < ODD_SHARE:
+            said = f"at {level.load:g} open requests it makes {words.percent(share)} of what lower and higher loads make"
+            number = bench.evidence(run, level.step, "output by that of lighter and heavier load", "ratio", share, "ratio",
+                                    "<", ODD_SHARE)  # fmt: skip
+            found.append(Flaw("odd", said, number))
+    return found
+
+
 def _few(run: BenchRun, step: BenchStep) -> Flaw | None:
     claims = any(x.stat.startswith("p99") for x in step.stats if x.metric in ("ttft", "e2e", "tpot"))
     if not claims or step.completed is None or not 0 < step.completed < MIN_FOR_P99:
@@ -137,7 +157,7 @@ def _short(run: BenchRun, step: BenchStep) -> Flaw | None:
 def _draft(facts: Facts, found: list[tuple[BenchRun, list[Flaw]]], total: int) -> Draft:
     flaws = [f for _, fs in found for f in fs]
     first = list({f.kind: f for f in reversed(flaws)}.values())[::-1]
-    hard = any(f.kind in ("failed", "late", "start-up") for f in flaws)
+    hard = any(f.kind in ("failed", "late", "start-up", "odd") for f in flaws)
     which = bench.several([r for r, _ in found], total)
     said = "; ".join(f.sentence for f in first[:3])
     return Draft(
@@ -182,5 +202,6 @@ RULE = Rule(
         "duration": (MIN_SECONDS, "s"),
         "delay of sending": (LATE_SECONDS, "s"),
         "first tokens at the start by later ones": (STARTUP_RATIO, "ratio"),
+        "output by that of lighter and heavier load": (ODD_SHARE, "ratio"),
     },
 )

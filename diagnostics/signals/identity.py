@@ -7,6 +7,7 @@ Digits elsewhere in a name never decide.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 
@@ -16,14 +17,18 @@ from numpy.typing import NDArray
 
 from diagnostics.engines import registry
 from diagnostics.model.samples import Capture, InputKind
+from diagnostics.signals import telemetry
+from diagnostics.signals.telemetry import POD_LABELS, Gpus
 
-REPLICA_LABELS = ("pod", "kubernetes_pod_name", "pod_name", "instance", "service", "host", "hostname")
+REPLICA_LABELS = (*POD_LABELS, "instance", "service", "host", "hostname")
 RANK_LABELS = ("engine", "dp_rank")
+MODEL_SETTINGS = ("served_model_name", "model", "model_path")
 MODEL_LABELS = ("model_name", "model")
 # Every TP or PP rank of SGLang can repeat the values of rank 0.
 _REPEATED_LABELS = ("tp_rank", "pp_rank")
 # Two processes that start within a hundredth of a second of each other are taken for one.
 _START_DECIMALS = 2
+_RANK = re.compile(r"[0-9]{1,9}")
 # Best correlation below which a log is not taken for the replica with that throughput.
 _ALIGNED = 0.6
 _HALF_HOUR = 1800.0
@@ -55,6 +60,7 @@ class Replica(Struct):
     engine: str | None = None
     ranks: dict[str, set[str]] = field(default_factory=dict)
     has_engine_series: bool = False
+    is_router: bool = False
 
 
 class Entity(Struct, frozen=True):
@@ -85,12 +91,21 @@ class Local(Struct):
 
 
 class Identities(Struct):
-    """The outcome: entities, and for each capture the entities of each of its series."""
+    """The outcome: entities, and for each capture the entities of each of its series.
+
+    Attributes:
+        entities: what is diagnosed.
+        of_series: for each capture the numbers of the entities of each of its series.
+        shifts: seconds by which the clock of a log is moved, by capture.
+        replica_of_local: the name of the replica that (capture, key) is.
+        apart: for each capture the places of GPU series that belong to no replica for certain.
+    """
 
     entities: list[Entity]
     of_series: list[list[tuple[int, ...]]]
     shifts: dict[int, float]
     replica_of_local: dict[tuple[int, str], str]
+    apart: dict[int, list[str]] = field(default_factory=dict)
 
 
 def replica_key(labels: dict[str, str]) -> tuple[str, str]:
@@ -108,7 +123,7 @@ def replica_key(labels: dict[str, str]) -> tuple[str, str]:
 def _rank(labels: dict[str, str]) -> str | None:
     for name in RANK_LABELS:
         value = labels.get(name)
-        if value is not None and value.isdigit():
+        if value is not None and _RANK.fullmatch(value):
             return value
     return None
 
@@ -136,12 +151,14 @@ class _Union:
         self.parent[max(self.root(a), self.root(b))] = min(self.root(a), self.root(b))
 
 
-def _locals(captures: list[Capture]) -> list[Local]:
-    """Every (capture, replica label) pair, with when its processes started."""
+def _locals(captures: list[Capture], gpus_apart: bool) -> list[Local]:
+    """Every (capture, replica label) pair, with when its processes started; that of GPUs only where nothing serves."""
     found: dict[tuple[int, str], Local] = {}
     for number, capture in enumerate(captures):
         seen: set[int] = set()
         for index, series in enumerate(capture.series):
+            if gpus_apart and registry.is_of_gpu(series.name):
+                continue
             is_start = series.name == "process_start_time_seconds"
             if id(series.labels) in seen and not is_start:
                 continue
@@ -219,7 +236,9 @@ def _correlation(a: Array, b: Array) -> float:
 
 def resolve(captures: list[Capture]) -> Identities:
     """Find the replicas of all captures and name the entity of every series."""
-    places = _locals(captures)
+    sample_names = {series.name for capture in captures for series in capture.series}
+    gpus_apart = any(map(_engine_of, sample_names)) and any(map(registry.is_of_gpu, sample_names))
+    places = _locals(captures, gpus_apart)
     union = _Union(len(places))
     _join_by_keys(places, union)
     shifts = _join_logs(captures, places, union)
@@ -229,11 +248,17 @@ def resolve(captures: list[Capture]) -> Identities:
     for i, place in enumerate(places):
         _describe(replicas, union.root(i), place, captures)
     _gather(captures, roots, replicas)
+    gpus = Gpus()
+    if gpus_apart:
+        gpus = telemetry.seat(captures, lambda number, labels: roots[(number, replica_key(labels)[0])])
     _mark_unattributed(captures, places, union, replicas)
     entities, numbers = _entities(captures, replicas)
-    of_series = [_of_capture(capture, roots, numbers, number) for number, capture in enumerate(captures)]
+    of_series = [
+        _of_capture(capture, roots, numbers, number, gpus) for number, capture in enumerate(captures)
+    ]
     names = {place: replicas[root].name for place, root in roots.items()}
-    return Identities(entities, of_series, shifts, names)
+    names |= {(number, place): f"GPUs of {place}" for number, place in gpus.places}
+    return Identities(entities, of_series, shifts, names, gpus.apart())
 
 
 def _join_by_keys(places: list[Local], union: _Union) -> None:
@@ -337,13 +362,17 @@ def _gather(captures: list[Capture], roots: dict[tuple[int, str], int], replicas
         for series in capture.series:
             labels = series.labels
             engine = _engine_of(series.name)
-            if (id(labels), engine) in seen:
-                continue
+            root = roots.get((number, replica_key(labels)[0]))
+            if root is None or (id(labels), engine) in seen:
+                continue  # without a root: of a GPU, which is seated later
             seen.add((id(labels), engine))
-            replica = replicas[roots[(number, replica_key(labels)[0])]]
+            replica = replicas[root]
             replica.job = replica.job or labels.get("job", "")
             replica.namespace = replica.namespace or labels.get("namespace", "")
             if not engine:
+                continue
+            if registry.is_of_router(series.name, labels):
+                replica.is_router = True
                 continue
             replica.has_engine_series = True
             replica.engine = replica.engine or engine
@@ -394,7 +423,8 @@ def _entities(captures: list[Capture], replicas: dict[int, Replica]) -> tuple[li
     for root, replica in replicas.items():
         # Beside engines only a target of the same job counts that never answered; facts alone stand for a server
         # when nothing else does.
-        if not replica.has_engine_series and jobs and (not replica.job or replica.job not in jobs):
+        silent = not replica.has_engine_series and jobs
+        if silent and (not replica.job or replica.job not in jobs or replica.is_router):
             continue
         for model, rank in _seats(replica, common):
             numbers[(root, model, rank)] = len(entities)
@@ -433,7 +463,7 @@ def _deployment_name(model: str, replica: Replica, models: set[tuple[str, str, s
 
 
 def _model_in_settings(captures: list[Capture]) -> str:
-    for name in ("served_model_name", "model", "model_path"):
+    for name in MODEL_SETTINGS:
         for capture in captures:
             for setting in capture.settings:
                 if setting.name == name and setting.value:
@@ -446,18 +476,26 @@ def _engine(captures: list[Capture]) -> str:
 
 
 def _of_capture(
-    capture: Capture, roots: dict[tuple[int, str], int], numbers: Seats, number: int
+    capture: Capture, roots: dict[tuple[int, str], int], numbers: Seats, number: int, gpus: Gpus
 ) -> list[tuple[int, ...]]:
     """Entities of each series of a capture; looked up once for all series that share their labels."""
     by_root: dict[int, Seats] = {}
     for (root, model, rank), entity in numbers.items():
         by_root.setdefault(root, {})[(root, model, rank)] = entity
     known: dict[int, tuple[int, ...]] = {}
+    found: list[tuple[int, ...]] = []
     for series in capture.series:
-        if id(series.labels) not in known:
-            root = roots[(number, replica_key(series.labels)[0])]
-            known[id(series.labels)] = _of(series.labels, by_root.get(root, {}))
-    return [known[id(series.labels)] for series in capture.series]
+        labels = series.labels
+        if (number, id(labels)) in gpus.seats and registry.is_of_gpu(series.name):
+            seats = by_root.get(gpus.seats[(number, id(labels))], {})
+            found.append(tuple(seats.values()))
+        elif registry.is_of_router(series.name, labels):
+            found.append(())
+        else:
+            if id(labels) not in known:
+                known[id(labels)] = _of(labels, by_root.get(roots[(number, replica_key(labels)[0])], {}))
+            found.append(known[id(labels)])
+    return found
 
 
 def _of(labels: dict[str, str], seats: Seats) -> tuple[int, ...]:

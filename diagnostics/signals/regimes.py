@@ -23,6 +23,11 @@ BACKLOG_MEAN = 1.0
 BACKLOG_SHARE = 0.5
 # An inferred cap: this share of the scrapes with a queue show running at its top (recordings: 0.80 to 0.92, else < 0.45).
 PLATEAU_SHARE = 0.7
+# Or running is at its top this often and else one below: a seat stands empty between two requests, and few scrapes may meet
+# that moment by chance (recordings thinned to 15 s: 0.65 to 0.85, and never two below). Of a few seats one is too many.
+PLATEAU_SHARE_ONE_SEAT = 0.55
+ONE_SEAT_SHARE = 0.93
+ONE_SEAT_FROM = 4
 # At the cap: mean of running while requests wait, by the cap (recordings: 0.95 to 0.98; memory-bound 0.15).
 PINNED_MEAN = 0.9
 # Running counts as "at the cap" within this share of it; a chunked prefill can hold one seat of a large cap.
@@ -176,11 +181,13 @@ WITH queued AS (
     FROM queued WHERE held >= 1 GROUP BY e
 )
 SELECT t.e, t.plateau,
-       avg((q.running >= t.plateau * (1 - {CAP_TOLERANCE}))::INT) AS share
+       avg((q.running >= t.plateau * (1 - {CAP_TOLERANCE}))::INT) AS share,
+       avg((q.running >= t.plateau - 1)::INT) AS one_seat
 FROM tops t JOIN queued q ON q.e = t.e AND q.held >= 1
 WHERE t.top <= t.plateau * (1 + {CAP_TOLERANCE}) AND t.n >= {MIN_SCRAPES}
 GROUP BY ALL
 HAVING share >= {PLATEAU_SHARE}
+    OR (share >= {PLATEAU_SHARE_ONE_SEAT} AND one_seat >= {ONE_SEAT_SHARE} AND t.plateau >= {ONE_SEAT_FROM})
 """
 
 _WINDOWS = f"""
@@ -260,7 +267,8 @@ SELECT e, t, step,
         WHEN is_down THEN '{Regime.DOWN}'
         WHEN n < {MIN_SCRAPES} OR n_waiting < {MIN_SCRAPES} THEN '{Regime.UNDECIDED}'
         WHEN storm THEN '{Regime.PREEMPTING}'
-        WHEN backlog AND at_cap THEN '{Regime.CAP}'
+        -- A flat top of few scrapes can be chance; prefill that never pauses is not.
+        WHEN backlog AND at_cap AND NOT (cap IS NULL AND all_prefill) THEN '{Regime.CAP}'
         WHEN backlog AND (at_budget OR all_prefill OR (mostly_prefill AND kv_held < {KV_SPARE}))
             THEN '{Regime.TOKEN_BUDGET}'
         -- Prefill or memory: without step counts a full cache beside steps of prompts cannot be told apart.
@@ -271,7 +279,7 @@ SELECT e, t, step,
         WHEN is_idle THEN '{Regime.IDLE}'
         ELSE '{Regime.UNSATURATED}'
     END AS regime,
-    CASE WHEN backlog AND at_cap THEN cap IS NULL
+    CASE WHEN backlog AND at_cap AND NOT (cap IS NULL AND all_prefill) THEN cap IS NULL
          WHEN backlog AND (all_prefill OR mostly_prefill) THEN NOT at_budget
          ELSE false END AS inferred
 FROM ruled

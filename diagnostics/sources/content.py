@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
+import itertools
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +21,15 @@ HEAD_BYTES = 64 * 1024
 MAX_INFLATED = 4 * 1024**3
 MAX_WHOLE = 512 * 1024**2
 _SUFFIX = re.compile(r"\.([A-Za-z]+\d+)\.[A-Za-z]+$")
+# The mark of UTF-32 begins like that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Without a mark: nearly every second byte of mostly Latin text is zero, and hardly any of the others.
+_SAMPLE, _LEAST, _WIDE, _NARROW = 4096, 16, 0.8, 0.02
 _GZIP = b"\x1f\x8b"
 # Share of bytes that no text has, above which a head is binary.
 _BINARY_SHARE = 0.02
@@ -63,11 +74,24 @@ class Content(Struct):
         return raw
 
     def blocks(self) -> Iterator[bytes]:
-        """The decompressed bytes in blocks.
+        """The decompressed bytes in blocks, as UTF-8 without a byte order mark.
 
         Raises:
             InputError: the compressed data is cut or broken, or inflates beyond the bound.
         """
+        stream = self._unpacked()
+        first = next(stream, b"")
+        encoding = wide_encoding(first)
+        if encoding is None:
+            yield first.removeprefix(codecs.BOM_UTF8)
+            yield from stream
+            return
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        for block in itertools.chain((first,), stream):
+            yield decoder.decode(block).encode()
+        yield decoder.decode(b"", final=True).encode()
+
+    def _unpacked(self) -> Iterator[bytes]:
         total = 0
         with self._open() as raw:
             while True:
@@ -125,6 +149,22 @@ class Content(Struct):
                 yield piece.rstrip("\r")
         if rest:
             yield rest.decode("utf-8", "replace").rstrip("\r")
+
+
+def wide_encoding(head: bytes) -> str | None:
+    """The encoding of text of two or four bytes a character, which Windows' shell writes; None for all other."""
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    if marked:
+        return marked
+    sample = head[:_SAMPLE]
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    if (
+        len(sample) < _LEAST
+        or max(even, odd) < _WIDE * len(sample) / 2
+        or min(even, odd) > _NARROW * len(sample) / 2
+    ):
+        return None
+    return "utf-16-le" if odd > even else "utf-16-be"
 
 
 def is_binary(head: bytes) -> bool:

@@ -184,6 +184,12 @@ def describe(capture: Capture) -> None:
         capture.engine = max(set(engines), key=engines.count)
     for series in capture.series:
         capture.settings.extend(info_settings(series))
+    routed = sum(registry.is_of_router(s.name, s.labels) for s in capture.series)
+    if routed:
+        capture.warnings.append(
+            f"{routed} series with the label server and no model_name are a router's own under names of vLLM; they "
+            "are left out: give the engines' own metrics"
+        )
     used = sorted({s.name for s in capture.series})
     capture.recognised = f"{len(used)} known sample names in {len(capture.series)} series"
     if capture.unused:

@@ -63,7 +63,7 @@ def decode(source: str, raw: bytes) -> list[tuple[dict[str, str], NDArray[np.flo
         raise InputError(
             source, str(error), "expected a query_range answer", "save the whole answer"
         ) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(
             source, str(error), "the JSON is cut or broken", "save the whole answer again"
         ) from error

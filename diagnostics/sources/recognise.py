@@ -13,8 +13,10 @@ from msgspec import Struct
 
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind
-from diagnostics.sources.content import Content, is_binary
+from diagnostics.sources import companions
+from diagnostics.sources.content import HEAD_BYTES, Content, is_binary
 from diagnostics.sources.exposition import looks_like_exposition, read_exposition
+from diagnostics.sources.window import drop_impossible_times
 
 _HEAD_LINES = 400
 # A mixed text is taken apart only up to this size; larger files are one kind or unknown.
@@ -51,6 +53,7 @@ def read_content(content: Content, options: ReadOptions) -> Capture:
     if is_binary(head):
         raise InputError(content.source, "", "is binary, not text", "give metrics text, a log, JSON or YAML")
     capture = _read(content, head, options)
+    drop_impossible_times(capture)
     capture.suffix = content.suffix
     return capture
 
@@ -72,7 +75,8 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
             "is an HTML page, not metrics",
             "check the address: a login page or a proxy?",
         )
-    if _is_report(lines) and (found := _read_bench(content)) is not None:
+    companions.refuse(content.source, lines)
+    if _is_report(lines) and (found := _read_bench(content, head)) is not None:
         return found
     if _is_metrics_only(lines):
         return read_exposition(content.source, content.lines())
@@ -86,7 +90,7 @@ def _read(content: Content, head: bytes, options: ReadOptions) -> Capture:
         return logs.read_log(
             content.source, lines_of_interest, timezone=options.timezone, successes=successes
         )
-    if (found := _read_bench(content)) is not None:
+    if (found := _read_bench(content, head)) is not None:
         return found
     from diagnostics.sources.paste import read_paste  # noqa: PLC0415
 
@@ -130,7 +134,7 @@ def _is_pure_log(lines: list[str]) -> bool:
 
 def _read_json(content: Content, head: bytes) -> Capture | None:
     """A JSON document: configuration answer or benchmark result; None when it is lines of a log."""
-    if (found := _read_bench(content)) is not None:
+    if (found := _read_bench(content, head)) is not None:
         return found
     from diagnostics.sources.config import answers  # noqa: PLC0415
 
@@ -146,14 +150,15 @@ def _read_json(content: Content, head: bytes) -> Capture | None:
     return capture
 
 
-def _read_bench(content: Content) -> Capture | None:
+def _read_bench(content: Content, head: bytes) -> Capture | None:
     from diagnostics.sources.bench import reader as bench  # noqa: PLC0415  loaded only for results
 
-    data = content.whole()
-    name = bench.recognise(data, content.name)
+    streamed = len(head) >= HEAD_BYTES and bench.is_streamed(head)
+    opened = bench.open_blocks(head, content.blocks()) if streamed else bench.open_content(content.whole())
+    name = bench.recognise(opened, content.name)
     if name is None:
         return None
-    runs = bench.read(content.source, data, name)
+    runs = bench.read(content.source, opened, name)
     judged = all(run.evidence_kind == "quality" for run in runs)
     capture = Capture(content.source, InputKind.QUALITY if judged else InputKind.BENCH, runs=runs)
     steps = sum(len(run.steps) for run in runs)

@@ -5,13 +5,31 @@ from __future__ import annotations
 import threading
 import zlib
 from importlib.resources import files
+from typing import Any, get_origin
 
 import duckdb
 import msgspec
+import numpy as np
 
 from diagnostics.model.investigation import Investigation
 from diagnostics.model.report import Diagnosis
 
+
+def _from_array(value: Any) -> bytes:
+    """The points of a series, as the bytes of their floats."""
+    if isinstance(value, np.ndarray):
+        return value.astype("<f8").tobytes()
+    raise NotImplementedError(f"cannot keep a {type(value).__name__}")
+
+
+def _to_array(wanted: type, value: Any) -> Any:
+    if get_origin(wanted) is np.ndarray or wanted is np.ndarray:
+        return np.frombuffer(value, dtype="<f8")
+    raise NotImplementedError(f"cannot read a {wanted}")
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_from_array)
+_DECODER = msgspec.msgpack.Decoder(Diagnosis, dec_hook=_to_array)
 # The newest are kept; one with its series takes some hundred kilobytes.
 MAX_KEPT = 200
 
@@ -45,7 +63,7 @@ class InvestigationStore:
             if diagnosis is not None:
                 self._db.execute(
                     "UPDATE investigations SET diagnosis = ? WHERE fingerprint = ?",
-                    [zlib.compress(msgspec.msgpack.encode(diagnosis), 1), item.fingerprint],
+                    [zlib.compress(_ENCODER.encode(diagnosis), 1), item.fingerprint],
                 )
 
     def forget_diagnosis(self, fingerprint: str) -> None:
@@ -78,7 +96,7 @@ class InvestigationStore:
         if not row or row[0] is None:
             return None
         try:
-            return msgspec.msgpack.decode(zlib.decompress(row[0]), type=Diagnosis)
+            return _DECODER.decode(zlib.decompress(row[0]))
         except msgspec.MsgspecError:
             return None
 

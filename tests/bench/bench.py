@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import sources
 from prometheus_api_client import MetricRangeDataFrame
 
 from diagnostics.sources.query_range import read_answer
@@ -171,7 +172,10 @@ def main() -> None:
         print(f"diagnose on 1,000 benchmark results: {command(str(many), runs=3)} (aim: 10 s)")
         detailed(single)
         size = single.stat().st_size / 1e6
-        print(f"diagnose on a result of {size:.0f} MB with every token: {command(str(single), runs=1)}")
+        print(
+            f"diagnose on a result of {size:.0f} MB with every token: {command(str(single), runs=1)} (aim: flat memory)"
+        )
+    sources.report(dump(200))
 
 
 if __name__ == "__main__":

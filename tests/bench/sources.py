@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
@@ -73,9 +74,7 @@ def log(title: str, lines: int, every: int, aim: int, folder: Path) -> str:
 
 def twenty_replicas(folder: Path) -> str:
     """``diagnose`` on a Prometheus with twenty replicas over half an hour, 15 s apart."""
-    source = SAMPLES / "incident-cap" / "openmetrics.txt.gz"
-    import gzip
-
+    source = SAMPLES / "concurrency-cap" / "openmetrics.txt.gz"
     text = gzip.decompress(source.read_bytes()).decode()
     names = {m[0] for line in text.splitlines() if (m := re.match(r"[a-zA-Z_:][\w:]*", line))}
     stamps = [float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line and line[0] != "#"]

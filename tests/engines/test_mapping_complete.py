@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from diagnostics.engines import dcgm, llamacpp, lmdeploy, process, registry, sglang, tgi, trtllm, vllm
+from diagnostics.engines import amd, dcgm, llamacpp, lmdeploy, process, registry, sglang, tgi, trtllm, vllm
 from diagnostics.engines.base import Engine
 from diagnostics.model.catalog import SIGNALS, Kind
 
 REFERENCE = Path(__file__).with_name("engine_metrics.csv")
 MODULES = {"vllm-v1": vllm, "vllm-v0": vllm, "sglang": sglang, "tgi": tgi}
-ENGINES = [m.ENGINE for m in (vllm, sglang, tgi, trtllm, llamacpp, lmdeploy, dcgm, process)]
+ENGINES = [m.ENGINE for m in (vllm, sglang, tgi, trtllm, llamacpp, lmdeploy, dcgm, amd, process)]
 
 
 def reference() -> list[dict[str, str]]:

@@ -9,8 +9,8 @@ from support.findings import loud, reason
 from support.series import Recording
 from support.vllm import add_vllm, counter, vllm
 
-from diagnostics import pipeline
 from diagnostics.engines import vllm as facts_of_vllm
+from diagnostics.evaluate import judgement
 from diagnostics.evaluate.registry import all_rules, rule_named, runbook_of
 from diagnostics.execute.facts import Facts
 from diagnostics.execute.rule import Need, Outcome, Passed, Rule
@@ -38,7 +38,7 @@ def with_rule(monkeypatch: pytest.MonkeyPatch) -> Callable[[Rule], None]:
 
     def put(rule: Rule) -> None:
         everything = (*all_rules(), rule)
-        monkeypatch.setattr(pipeline, "all_rules", lambda: everything)
+        monkeypatch.setattr(judgement, "all_rules", lambda: everything)
 
     return put
 

@@ -11,6 +11,7 @@ from support.series import Recording
 from support.vllm import add_vllm, vllm
 
 from diagnostics.model.report import Regime, Report, Segment
+from diagnostics.signals.regimes import PREFILL_BUSY
 
 Judge = Callable[..., Report]
 CAP = "vllm serve m --max-num-seqs 8"
@@ -185,3 +186,12 @@ def test_nan_gauges_are_absent(judge: Judge) -> None:
     report = judge(rec)
     assert "memory-bound" in {n.rule for n in report.not_evaluated}
     assert "memory-bound" not in report.passed
+
+
+@pytest.mark.parametrize(("busy", "expected"), [(PREFILL_BUSY, "token-budget"), (PREFILL_BUSY - 0.1, "cap")])
+def test_prefill_that_never_pauses_beats_a_flat_top(busy: float, expected: str, judge: Judge) -> None:
+    """Without a flag few readings may show one count by chance; seconds of prefill in every second do not."""
+    rec = vllm(
+        8, running=4, waiting=20, prompts=9500, generated=300, finished=5, prefill_seconds=busy + 0.001
+    )
+    assert expected in regimes(judge(rec))

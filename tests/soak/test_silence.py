@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from silence import Calm, Window, alarms, cut, samples, windows
+from soak_silence import Calm, Window, alarms, cut, samples, windows
 
 WINDOWS = list(windows(samples(), 12, seed=5))
 

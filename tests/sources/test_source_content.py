@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import InputKind
 from diagnostics.sources import content as module
-from diagnostics.sources.content import Content, is_binary
+from diagnostics.sources.content import Content, is_binary, wide_encoding
 from diagnostics.sources.recognise import ReadOptions, files_of, read_content
 
 PAGE = b'vllm:num_requests_running{engine="0"} 4\nvllm:num_requests_waiting{engine="0"} 0\n'
@@ -146,3 +147,24 @@ def test_readable_text_in_which_nothing_is_known_is_no_error() -> None:
     capture = read_content(_content(b"Dear diary,\nnothing happened today.\n", "notes.txt"), ReadOptions())
     assert capture.kind is InputKind.UNKNOWN
     assert "nothing known" in capture.recognised
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_text_in_a_wide_encoding_is_read(encoding: str, pack: Callable[[bytes], bytes]) -> None:
+    """What the shell of Windows writes for ``curl ... > metrics.txt``, with its mark or without."""
+    capture = read_content(_content(pack(PAGE.decode().encode(encoding))), ReadOptions())
+    assert capture.values is not None
+    assert capture.values.tolist() == [4.0, 0.0]
+
+
+def test_a_wide_character_across_two_blocks_is_one_character() -> None:
+    """Behind the mark of two bytes, characters of four bytes do not end where blocks do."""
+    text = "\U0001f701" * 2**19
+    assert list(_content(b"\xff\xfe" + text.encode("utf-16-le")).lines()) == [text]
+
+
+def test_zeros_in_a_log_are_not_a_wide_encoding() -> None:
+    """A file that was rotated while somebody wrote begins with zeros."""
+    assert wide_encoding(b"\x00" * 200 + PAGE) is None
+    assert wide_encoding(PAGE) is None

@@ -6,8 +6,10 @@ import math
 
 import pytest
 
+from diagnostics import diagnose
 from diagnostics.model.errors import InputError
 from diagnostics.model.samples import Capture, InputKind
+from diagnostics.reports import text
 from diagnostics.sources.exposition import looks_like_exposition, read_exposition
 
 RUNNING = "vllm:num_requests_running"
@@ -178,3 +180,20 @@ def test_spaces_tabs_and_lines_without_a_value() -> None:
         "vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:num_requests_waiting",
     ]  # fmt: skip
     assert capture.warnings == ["1 lines were not metrics, first line 4; passed over"]
+
+
+def test_quotes_line_ends_and_braces_in_labels() -> None:
+    """Whatever a label holds, it is one label of one series, and nothing of it ends a line of the report."""
+    hostile = 'a"b\\c\nd}{e="f",g # h 7'
+    written = hostile.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    lines = [
+        f'vllm:num_requests_{state}{{model_name="{written}",instance="{written}",engine="0"}} {value} # {{trace_id="}}"}} 1 2'
+        for state, value in (("running", 4), ("waiting", 90))
+    ]
+    capture = read_exposition("x", lines)
+    assert [s.labels["model_name"] for s in capture.series] == [hostile] * 2
+    assert capture.values is not None
+    assert capture.values.tolist() == [4.0, 90.0]
+    report = diagnose(["-"], stdin="\n".join(lines).encode()).report
+    assert [d.replicas for d in report.deployments] == [1]
+    assert "\nd}{e=" not in text.render(report)

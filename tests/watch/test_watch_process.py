@@ -42,11 +42,8 @@ def test_a_restart_opens_and_tells_nothing_twice(tmp_path: Path, capsys: pytest.
         with started(*arguments, log=log, **secret) as first:
             address = address_in(log, METRICS, first)
             until("it is told", lambda: len(chat.texts()) >= 2)
-            text = requests.get(f"{address}/metrics", timeout=30).text
-            assert (
-                'diagnose_watch_finding{deployment="tiny-llama",rule="preemption-storm",severity="critical"} 1\n'
-                in text
-            )
+            wanted = 'diagnose_watch_finding{deployment="tiny-llama",rule="preemption-storm",severity="critical"} 1\n'
+            until("it is exposed", lambda: wanted in requests.get(f"{address}/metrics", timeout=30).text)
             assert requests.get(f"{address}/healthz", timeout=30).text == "ok\n"
             assert requests.get(f"{address}/secret", timeout=30).status_code == 404
             assert main([*arguments]) == 2

@@ -1,4 +1,4 @@
-"""Minutes of the long replay of ``tests/soak/watch.py``."""
+"""Minutes of the long replay of ``tests/soak/soak_watch.py``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "soak" / "watch.py"
+SCRIPT = Path(__file__).parents[1] / "soak" / "soak_watch.py"
 MINUTES, EVERY = 20.0, 90.0
 
 

@@ -12,10 +12,13 @@ from typing import Any
 import yaml
 from msgspec import Struct, field
 
+from diagnostics.sources.config.yamltext import YamlError, check_size
+
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 _SNIFFED_LINES = 60
 _SNIFFED_CHARACTERS = 200_000
 _MAX_HEADER = 20_000
+_MAX_YAML_NODES = 5_000_000
 _OPENERS = ("{", "[{", "[\n", "[\r", "[ ")
 
 
@@ -38,8 +41,8 @@ class Content(Struct):
     text: str
     documents: list[Document] = field(default_factory=list)
     broken: str = ""
-    dropped_lines: int = 0
     _rows: list[list[str]] | None = None
+    _records: list[tuple[str, dict[str, Any]]] | None = None
 
     @property
     def first(self) -> Any:
@@ -49,6 +52,8 @@ class Content(Struct):
     @property
     def records(self) -> list[tuple[str, dict[str, Any]]]:
         """Every object on the first or second level, with its place: lines, documents, items of a list."""
+        if self._records is not None:
+            return self._records
         found: list[tuple[str, dict[str, Any]]] = []
         for document in self.documents:
             if isinstance(document.value, dict):
@@ -56,6 +61,7 @@ class Content(Struct):
             elif isinstance(document.value, list):
                 items = enumerate(document.value)
                 found += [(f"{document.place}[{i}]", item) for i, item in items if isinstance(item, dict)]
+        self._records = found
         return found
 
     @property
@@ -130,7 +136,6 @@ def _parse_json(content: Content) -> None:
     text, start = content.text, _json_start(content.text)
     if start is None:
         return
-    content.dropped_lines = text.count("\n", 0, start)
     decoder, values, position = json.JSONDecoder(), list[Any](), start
     while position < len(text):
         if text[position] in " \t\r\n,":
@@ -147,6 +152,9 @@ def _parse_json(content: Content) -> None:
             break
         except RecursionError:
             content.broken = "too deeply nested"
+            break
+        except ValueError:  # of more digits than Python turns into a number
+            content.broken = "a number that is too long"
             break
         values.append(value)
     if content.broken and not values:
@@ -180,7 +188,7 @@ def _begins_object(text: str, position: int) -> bool:
         position += 1
     try:
         value, _ = json.JSONDecoder().raw_decode(text, position)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict | list)
 
@@ -195,8 +203,16 @@ def _looks_like_yaml(text: str) -> bool:
 
 def _parse_yaml(content: Content) -> None:
     try:
-        value = yaml.load(content.text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    except (yaml.YAMLError, RecursionError) as error:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(content.text)
+        node = loader.get_single_node()
+        if node is None:
+            return
+        check_size(node, _MAX_YAML_NODES)
+        value = loader.construct_document(node)
+    except YamlError as error:
+        content.broken = f"the YAML: {error}"
+        return
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError) as error:
         mark = getattr(error, "problem_mark", None)
         content.broken = f"line {mark.line + 1} column {mark.column + 1}" if mark else "unreadable YAML"
         return

@@ -47,6 +47,16 @@ IDENTITY = (
 FIXED_LENGTH_RATIO = 1.05
 MIXED_LENGTH_RATIO = 2.0
 MAX_AGE_SPREAD_S = 24 * 3600
+# Ends of names of files that hold the same result, the fuller one second.
+_TWINS = (
+    (".csv", ".json"),
+    ("/summary.json", "/run=0.json"),
+    ("/summary.json", "/stats.json"),
+    ("_console.txt", "_aiperf.json"),
+    ("_console.txt", "_aiperf.csv"),
+    ("_console.txt", "_genai_perf.json"),
+    ("short_report.csv", "full_report.csv"),
+)
 _DATES = ("%Y%m%d-%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f")
 
 
@@ -57,12 +67,25 @@ def group_steps(runs: list[BenchRun]) -> list[BenchRun]:
     and stays a run of its own.
     """
     groups: dict[tuple[object, ...], list[BenchRun]] = {}
-    for run in runs:
+    for run in _without_twins(runs):
         groups.setdefault(_identity(run), []).append(run)
     merged: list[BenchRun] = []
     for members in groups.values():
         merged += [_merge(cluster) for cluster in _by_length(members)]
     return merged
+
+
+def _without_twins(runs: list[BenchRun]) -> list[BenchRun]:
+    """Without what a tool writes twice, where the fuller file is there."""
+    told = {(run.tool, run.source) for run in runs}
+    return [
+        run
+        for run in runs
+        if not any(
+            run.source.endswith(end) and (run.tool, run.source.removesuffix(end) + fuller) in told
+            for end, fuller in _TWINS
+        )
+    ]
 
 
 def _identity(run: BenchRun) -> tuple[object, ...]:

@@ -56,6 +56,8 @@ def read(source: str, content: Content) -> list[BenchRun]:
     step.load_mode, step.arrival = _MODES.get(scenario, ("unknown", "unknown"))
     run.extra |= {"scenario": fields.get("Scenario"), "result": fields.get("Result is")}
     _fill_rates(step, fields, scenario)
+    if fields.get("Result is") == "VALID":
+        step.completed = step.requested  # a run that lost queries is INVALID
     for key, text in fields.items():
         _fill_latency(step, key, text)
     if fields.get("Mode", "PerformanceOnly") != "PerformanceOnly":

@@ -33,7 +33,7 @@ _OFFLOAD = re.compile(
     r"(?:^|[_\-/])(?:kv|offload|kvoffload)(none|off|on|dram(?:-\w+)?)(?=$|[_\-/.])", re.IGNORECASE
 )
 _LOAD_PARTS = re.compile(
-    r"(?:max_concurrency|request_rate|num_prompts|concurrency|conc|users|qps|rate|bs|req|np|c)[_\-=]?\d+(?:\.\d+)?"
+    r"(?:max_concurrency|parallel|number|request_rate|num_prompts|concurrency|conc|users|qps|rate|bs|req|np|c)[_\-=]?\d+(?:\.\d+)?"
     r"|\d{8}[-_T]?\d{0,6}|\d+(?:\.\d+)?qps",
     re.IGNORECASE,
 )

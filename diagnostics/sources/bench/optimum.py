@@ -24,6 +24,13 @@ FORMAT = "optimum-benchmark"
 HINTS: tuple[str, ...] = ('"forward"', '"latency"', '"unit"')
 _SECTIONS = ("load", "prefill", "decode", "per_token", "forward", "call")
 _GENERATE = "generate.throughput(tokens/s)"
+# Columns of the short report, by their names in the full one.
+_SHORT = {
+    "Forward Latency (s)": "forward.latency(s)",
+    "Generate Throughput (tokens/s)": _GENERATE,
+    "Generate Peak Memory (MB)": "generate.peak_memory(MB)",
+    "Quantization Scheme": "backend.quantization_scheme",
+}
 _SETTINGS = {
     "batch_size": re.compile(r"batch_size[_(](\d+)"),
     "sequence_length": re.compile(r"sequence_length[_(](\d+)"),
@@ -38,14 +45,19 @@ def recognise(content: Content) -> bool:
     sections = [as_dict(report.get(name)) for name in _SECTIONS if isinstance(report.get(name), dict)]
     if any("unit" in as_dict(section.get("latency")) for section in sections):
         return True
-    return _GENERATE in content.header and "forward.latency(s)" in content.header
+    return (_GENERATE in content.header and "forward.latency(s)" in content.header) or _SHORT.keys() <= set(
+        content.header
+    )
 
 
 def read(source: str, content: Content) -> list[BenchRun]:
     """One run a report or a row."""
     if content.documents:
         return [_read_report(source, as_dict(content.first))]
-    return [_read_row(source, line, row) for line, row in content.table()]
+    return [
+        _read_row(source, line, {_SHORT.get(name, name): cell for name, cell in row.items()})
+        for line, row in content.table()
+    ]
 
 
 def _read_report(source: str, value: dict[str, Any]) -> BenchRun:

@@ -8,8 +8,18 @@ from diagnostics.sources.bench.checks import settle
 from diagnostics.sources.bench.content import Content, open_content
 from diagnostics.sources.bench.grouping import group_steps
 from diagnostics.sources.bench.registry import READERS, Reader
+from diagnostics.sources.bench.stream import is_streamed, open_blocks
 
-__all__ = ["FORMATS", "Content", "group_steps", "open_content", "read", "recognise"]
+__all__ = [
+    "FORMATS",
+    "Content",
+    "group_steps",
+    "is_streamed",
+    "open_blocks",
+    "open_content",
+    "read",
+    "recognise",
+]
 
 FORMATS = tuple(reader.FORMAT for reader in READERS)
 _QUERY_RESULT = '"resultType"'

@@ -8,6 +8,7 @@ from typing import Any
 from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.content import Content
 from diagnostics.sources.bench.names import apply_name, weight_format_in
+from diagnostics.sources.bench.rows import request_lists, request_row
 from diagnostics.sources.bench.values import (
     PERCENT,
     add_computed,
@@ -21,7 +22,7 @@ from diagnostics.sources.bench.values import (
     set_load,
     words,
 )
-from diagnostics.sources.bench.vllm_serve import fill_counts, fill_stats, request_row
+from diagnostics.sources.bench.vllm_serve import fill_counts, fill_stats
 
 FORMAT = "sglang-serving"
 HINTS: tuple[str, ...] = ('"output_throughput"', '"random_range_ratio"', '"total_output_tokens"')
@@ -129,13 +130,14 @@ def _describe_server(run: BenchRun, info: dict[str, Any]) -> None:
 
 
 def _fill_requests(step: BenchStep, value: dict[str, Any]) -> None:
-    lists = {name: value[name] for name in _LISTS if isinstance(value.get(name), list)}
+    lists = request_lists(value, _LISTS)
     size = len(lists.get("ttfts", []))
     lists = {name: entries for name, entries in lists.items() if len(entries) == size}
     if not size:
         return
     starts = [t for t in map(number, lists.get("start_times", [])) if t is not None]
-    step.requests = [request_row(lists, i, min(starts, default=0.0), keep_gaps=True) for i in range(size)]
+    origin = min(starts, default=0.0)
+    step.requests = [request_row(lists, i, origin) for i in range(size)]
     done = [row for row in step.requests if row.status == "ok"]
     add_computed(step, "input_len", (row.input_tokens for row in done), unit="tokens")
     add_computed(step, "output_len", (row.output_tokens for row in done), unit="tokens")

@@ -46,6 +46,11 @@ _LENGTHS = {
     "input_output_length": "input_len_spec",
 }
 _TOTAL_RATES = ("tokens_per_second", "throughput")
+_KV_FORMAT = "setting:kv_cache_dtype"
+# Both formats in one cell.
+_FORMATS = re.compile(r"^weight\w* = (\w+), kv cache = (\w+)$", re.IGNORECASE)
+_TENSOR = ("tp", "tensor", "tensor parallel", "tensor parallelism")
+_PARALLELISM = "setting:parallelism_type"
 _POWER = "avg_power"
 _MAX_EXTRA = 30
 
@@ -172,6 +177,13 @@ def _read_row(source: str, grid: Grid, line: int, cells: list[str]) -> BenchRun:
     for name in refused[:_MAX_EXTRA]:
         if row.get(name, "").strip() not in ("", "-"):
             _keep(run, step, name, row[name], setting=name in grid.settings_left)
+    formats = _FORMATS.search(str(run.extra.get(_KV_FORMAT, "")))
+    if formats:
+        derive(run, "weight_format", formats.group(1))
+        derive(run, "kv_format", formats.group(2))
+        del run.extra[_KV_FORMAT]
+    if str(run.extra.get(_PARALLELISM, "")).lower() in _TENSOR:
+        derive(run, "tp", run.gpus)
     apply_name(run, source)
     return run
 

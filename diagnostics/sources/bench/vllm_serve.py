@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from diagnostics.model.bench import BenchRequest, BenchRun, BenchStep
+from diagnostics.model.bench import BenchRun, BenchStep
 from diagnostics.sources.bench.checks import time_factor
 from diagnostics.sources.bench.columns import apply_run_field, run_field
 from diagnostics.sources.bench.content import Content
+from diagnostics.sources.bench.gaps import all_kept
 from diagnostics.sources.bench.names import apply_name, weight_format_in
+from diagnostics.sources.bench.rows import request_lists, request_row
 from diagnostics.sources.bench.values import (
     MILLI,
     PERCENT,
@@ -29,7 +31,6 @@ from diagnostics.sources.bench.values import (
 
 FORMAT = "vllm-serve"
 HINTS: tuple[str, ...] = ('"request_throughput"', '"total_input_tokens"', '"output_throughput"')
-MAX_GAPS = 2_000_000
 MAX_LISTED_ERRORS = 20
 
 _METRICS = {
@@ -75,7 +76,6 @@ _KNOWN = {
         "spec_decode_per_position_acceptance_rates",
     ),
 }
-_ERROR_KIND = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Timeout))\b")
 
 
 def recognise(content: Content) -> bool:
@@ -251,7 +251,7 @@ def _fill_speculation(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> 
 
 def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> None:
     """Rows from the parallel lists of ``--save-detailed``; failed requests stay in them with noughts."""
-    lists = {name: value[name] for name in _LISTS if isinstance(value.get(name), list)}
+    lists = request_lists(value, _LISTS)
     size = len(lists.get("ttfts", lists.get("input_lens", [])))
     if size == 0:
         return
@@ -260,9 +260,8 @@ def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> Non
         run.warnings.append(f"lists differ in length ({', '.join(odd)}): those are left out")
         lists = {name: entries for name, entries in lists.items() if name not in odd}
     starts = [t for t in map(number, lists.get("start_times", [])) if t is not None]
-    keep_gaps = sum(len(g) for g in lists.get("itls", []) if isinstance(g, list)) <= MAX_GAPS
     origin = min(starts, default=0.0)
-    step.requests = [request_row(lists, i, origin, keep_gaps) for i in range(size)]
+    step.requests = [request_row(lists, i, origin) for i in range(size)]
     done = [r for r in step.requests if r.status == "ok"]
     add_computed(step, "input_len", (r.input_tokens for r in done), unit="tokens")
     add_computed(step, "output_len", (r.output_tokens for r in done), unit="tokens")
@@ -270,8 +269,11 @@ def _fill_requests(run: BenchRun, step: BenchStep, value: dict[str, Any]) -> Non
     add_computed(step, "tpot", (r.tpot_s for r in done))
     add_computed(step, "e2e", (r.e2e_s for r in done))
     add_computed(step, "server_ttft", (t for t in map(number, lists.get("server_ttfts", [])) if t))
-    if keep_gaps:
-        add_computed(step, "itl", (g for r in done for g in r.gaps_s), population="gaps")
+    add_computed(step, "itl", (g for r in done for g in r.gaps_s), population="gaps")
+    if not all_kept(lists.get("itls", [])):
+        run.warnings.append(
+            "too many gaps between tokens to keep: those of some requests, evenly over the run, are used"
+        )
     _count_errors(step)
 
 
@@ -283,47 +285,4 @@ def _count_errors(step: BenchStep) -> None:
             step.error_kinds[row.error_kind] = step.error_kinds.get(row.error_kind, 0) + 1
 
 
-def request_row(lists: dict[str, list[Any]], i: int, origin: float, keep_gaps: bool) -> BenchRequest:
-    """One request out of parallel lists in seconds."""
-
-    def entry(name: str) -> Any:
-        return lists[name][i] if name in lists else None
-
-    error = words(entry("errors"))
-    ok = not error
-    start, ttft = number(entry("start_times")), positive(entry("ttfts")) if ok else None
-    gaps = tuple(g for g in map(number, entry("itls") or ()) if g is not None)
-    output = count(entry("output_lens"))
-    e2e = positive(entry("latencies")) if ok else None
-    if e2e is None and ttft is not None and ("itls" in lists):
-        e2e = ttft + sum(gaps)
-    tpot = (
-        (e2e - ttft) / (output - 1)
-        if e2e is not None and ttft is not None and output and output > 1
-        else None
-    )
-    return BenchRequest(
-        request_no=i,
-        start_s=None if start is None else start - origin,
-        ttft_s=ttft,
-        e2e_s=e2e,
-        tpot_s=tpot,
-        input_tokens=count(entry("input_lens")),
-        output_tokens=output,
-        cached_tokens=count(entry("cached_tokens")),
-        gaps_s=gaps if keep_gaps else (),
-        chunks=len(gaps) + 1 if ttft is not None and "itls" in lists else None,
-        status="ok" if ok else "error",
-        error_kind=error_kind(error),
-    )
-
-
-def error_kind(text: str | None) -> str | None:
-    """A short name for an error text: its exception, or its last line cut short."""
-    if not text:
-        return None
-    names = _ERROR_KIND.findall(text)
-    return names[-1] if names else text.strip().splitlines()[-1][:80]
-
-
-__all__ = ["FORMAT", "HINTS", "error_kind", "fill_counts", "fill_stats", "read", "recognise", "request_row"]
+__all__ = ["FORMAT", "HINTS", "fill_counts", "fill_stats", "read", "recognise"]

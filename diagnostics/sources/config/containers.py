@@ -33,6 +33,7 @@ class Context(Struct):
 
     kind: str = ""
     name: str = ""
+    container: str = ""
     gpu: str | None = None
     gpu_count: str | None = None
     replicas: str | None = None

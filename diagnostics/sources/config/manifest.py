@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from msgspec import Struct, field
@@ -39,6 +40,7 @@ _OPTION_FILE = {
     pipeline_parallel_size"""
     ),
 }
+_SHOWN = 12
 _VISITS = 50_000
 _DEPTH = 50
 
@@ -105,16 +107,37 @@ def _read_documents(documents: list[Any], where: str) -> ManifestSettings:
         else:
             _Walk(where, found).visit(document, Context(), 0)
     result = ManifestSettings(workloads=[settings for _, settings in found])
-    several = len({context.name for context, _ in found}) > 1
-    for context, settings in found:
-        labels = {"workload": context.name} if several and context.name else {}
+    names_of = _distinct([context for context, _ in found])
+    several = len(set(names_of)) > 1
+    if several:
+        result.notices.append(_several(where, list(dict.fromkeys(names_of))))
+    for (context, settings), name in zip(found, names_of, strict=True):
+        labels = {"workload": name} if several and name else {}
+        place = f", container {context.container}" if name != context.name else ""
         for one in settings.settings:
-            setting = Setting(one.name, one.value, one.provenance, one.where, labels or one.labels)
+            setting = Setting(one.name, one.value, one.provenance, one.where + place, labels or one.labels)
             if setting not in result.settings:
                 result.settings.append(setting)
-        prefix = f"{context.name}: " if labels else ""
+        prefix = f"{name}: " if labels else ""
         result.notices += [prefix + notice for notice in settings.notices]
     return result
+
+
+def _distinct(contexts: list[Context]) -> list[str]:
+    """Names of workloads; where one has several engines, with the container's name behind it."""
+    # Leader and workers of a group are one engine.
+    engines = Counter(context.name for context in contexts if context.kind != "LeaderWorkerSet")
+    return [f"{c.name}/{c.container}" if engines[c.name] > 1 and c.container else c.name for c in contexts]
+
+
+def _several(where: str, names_of: list[str]) -> str:
+    """What a person should know who gave a configuration of several engines."""
+    shown = ", ".join(name or "one without a name" for name in names_of[:_SHOWN])
+    more = f" and {len(names_of) - _SHOWN} more" if len(names_of) > _SHOWN else ""
+    return (
+        f"{where or 'manifest'}: describes {len(names_of)} engines ({shown}{more}); what they set differently is "
+        "used only for a replica with the name or the model of one of them"
+    )
 
 
 class _Walk(Struct):
@@ -136,6 +159,8 @@ class _Walk(Struct):
         if not isinstance(node, dict):
             return
         context = enter(node, context)
+        if context.kind and "image" in node and isinstance(node.get("name"), str):
+            context.container = node["name"]
         settings = read_container(node, context, self.where)
         if settings is not None:
             self.found.append((context, settings))

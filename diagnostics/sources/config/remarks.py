@@ -112,6 +112,10 @@ def read_remark(line: str) -> list[Setting]:
     ]
 
 
+# More of anything is no count; a number of a billion digits would take for ever to write out.
+_MOST = Decimal(10) ** 15
+
+
 def _number(text: str) -> Decimal | None:
     """Read ``900``, ``1,000``, ``2.4k``; None when it is none of these."""
     text = text.strip().lower().replace(",", "")
@@ -124,7 +128,7 @@ def _number(text: str) -> Decimal | None:
 
 def _whole(text: str) -> str | None:
     number = _number(text)
-    if number is None or number <= 0 or number != number.to_integral_value():
+    if number is None or not 0 < number < _MOST or number != number.to_integral_value():
         return None
     return str(int(number))
 

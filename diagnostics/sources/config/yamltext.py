@@ -43,8 +43,16 @@ def _plain(loader: yaml.SafeLoader, _suffix: str, node: yaml.Node) -> Any:
 _Loader.add_multi_constructor("!", _plain)
 
 
-def _check(node: yaml.Node, sizes: dict[int, int], depth: int = 0) -> int:
-    """Count the nodes that a tree has once its aliases are expanded, before anything is built from it."""
+def check_size(node: yaml.Node, limit: int) -> None:
+    """Look at a tree before anything is built from it.
+
+    Raises:
+        YamlError: it is nested too deeply, or has more nodes than the limit once its aliases are expanded.
+    """
+    _expanded(node, limit, {}, 0)
+
+
+def _expanded(node: yaml.Node, limit: int, sizes: dict[int, int], depth: int) -> int:
     if depth > _DEPTH_LIMIT:
         raise YamlError("nested too deeply")
     known = sizes.get(id(node))
@@ -57,9 +65,9 @@ def _check(node: yaml.Node, sizes: dict[int, int], depth: int = 0) -> int:
     if isinstance(node, yaml.CollectionNode):
         for member in node.value:
             parts = member if isinstance(member, tuple) else (member,)
-            size += sum(_check(part, sizes, depth + 1) for part in parts)
-            if size > _NODE_LIMIT:
-                raise YamlError("more values than a configuration has")
+            size += sum(_expanded(part, limit, sizes, depth + 1) for part in parts)
+            if size > limit:
+                raise YamlError(f"its aliases expand to more than {limit:,} values")
     sizes[id(node)] = size
     return size
 
@@ -95,7 +103,7 @@ def load_documents(text: str) -> list[Any]:
             node = loader.get_node()
             if node is None:
                 continue
-            _check(node, {})
+            check_size(node, _NODE_LIMIT)
             documents.append(loader.construct_document(node))
     except yaml.YAMLError as error:
         raise YamlError(str(error).replace("\n", " ")[:200]) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import numpy as np
@@ -84,6 +84,7 @@ class Collector:
         self._times = array("d")
         self._yearless = array("b")
         self._values = array("d")
+        self._totals: defaultdict[tuple[str, Key], float] = defaultdict(float)
         self._settings: list[Setting] = []
         self._setting_stamps: list[Stamp | None] = []
         self._current: dict[tuple[str, Key], str] = {}
@@ -112,6 +113,18 @@ class Collector:
             self._times.append(seconds)
             self._yearless.append(yearless)
             self._values.append(value)
+
+    def totals(self, growth: dict[str, float], body: Body) -> None:
+        """Add to running totals, by name, and keep where they stand now."""
+        identity = _identity(body)
+        for name, more in growth.items():
+            self._totals[name, identity] += more
+        self.samples([(name, self._totals[name, identity]) for name in growth], body)
+
+    def observed(self, values: dict[str, float], body: Body) -> None:
+        """Take one observation of each of some histograms, by name; sums and counts are kept, buckets are not."""
+        self.totals({f"{name}_sum": value for name, value in values.items()}, body)
+        self.totals({f"{name}_count": 1.0 for name in values}, body)
 
     def repeat(
         self,

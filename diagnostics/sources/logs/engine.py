@@ -24,6 +24,7 @@ class Rule(Struct, frozen=True):
         action: takes the line in; False when it was not this kind of line after all.
         family: ``statistics``, ``start-up`` or ``warning``, for the account of what was read.
         telling: whether such a line alone shows which engine wrote it.
+        alone: whether what such a line gives depends on no line before it, so that its shape can be learnt.
     """
 
     needle: str
@@ -31,6 +32,7 @@ class Rule(Struct, frozen=True):
     action: Action
     family: str
     telling: bool = True
+    alone: bool = True
 
 
 class EngineLog(Protocol):
@@ -46,9 +48,11 @@ class EngineLog(Protocol):
         """Tell whether the head alone shows that this engine wrote the line."""
 
 
-def rule(needle: str, pattern: str, action: Action, family: str, *, telling: bool = True) -> Rule:
+def rule(
+    needle: str, pattern: str, action: Action, family: str, *, telling: bool = True, alone: bool = True
+) -> Rule:
     """Build a rule from a pattern given as text."""
-    return Rule(needle, re.compile(pattern), action, family, telling)
+    return Rule(needle, re.compile(pattern), action, family, telling, alone)
 
 
 def apply_rules(engine: EngineLog, line: Line, out: Collector) -> Rule | None:
@@ -64,7 +68,10 @@ def apply_rules(engine: EngineLog, line: Line, out: Collector) -> Rule | None:
         found = candidate.pattern.search(body.text)
         if found is None or (line.cut and _may_be_cut(found, body)):
             continue
-        if not candidate.action(found, body, out):
+        try:
+            if not candidate.action(found, body, out):
+                continue
+        except (ValueError, OverflowError):  # of what stands where a number should, none can be made
             continue
         if candidate.family == "statistics":
             return candidate
@@ -94,6 +101,16 @@ def as_event(kind: str, **fixed: str) -> Action:
     def keep(found: re.Match[str], body: Body, out: Collector) -> bool:
         named = {name: value for name, value in found.groupdict().items() if value}
         out.event(kind, body, {**fixed, **named})
+        return True
+
+    return keep
+
+
+def as_http_error(status: str = "") -> Action:
+    """Make an action that counts a request that failed, with a fixed status or the group of that name."""
+
+    def keep(found: re.Match[str], body: Body, out: Collector) -> bool:
+        out.count("http-error", {"status": status or found["status"]}, body)
         return True
 
     return keep

@@ -12,15 +12,18 @@ from diagnostics.sources.logs.access import Successes
 from diagnostics.sources.logs.collector import Collector
 from diagnostics.sources.logs.engine import EngineLog, Rule, apply_rules
 from diagnostics.sources.logs.faults import FaultLog
+from diagnostics.sources.logs.llamacpp import LlamaCppLog
 from diagnostics.sources.logs.message import Line
 from diagnostics.sources.logs.prefixes import Peeler
 from diagnostics.sources.logs.sglang import SglangLog
 from diagnostics.sources.logs.shapes import Shapes
+from diagnostics.sources.logs.tgi import TgiLog
 from diagnostics.sources.logs.times import Clock
+from diagnostics.sources.logs.trtllm import TrtLlmLog
 from diagnostics.sources.logs.vllm import VllmLog
 
 # A further engine is one more file and one more entry here.
-ENGINES: tuple[EngineLog, ...] = (VllmLog(), SglangLog())
+ENGINES: tuple[EngineLog, ...] = (VllmLog(), SglangLog(), TgiLog(), TrtLlmLog(), LlamaCppLog())
 _FAULTS = FaultLog(ENGINES)
 
 _ACCESS = " HTTP/1."
@@ -128,7 +131,7 @@ class _Reading:
             self._requests += 1
             return
         found = self._read(line)
-        if found is not None and found.family == "statistics" and not line.cut:
+        if found is not None and found.family == "statistics" and found.alone and not line.cut:
             self._shapes.learn(raw, line, self._engines[0], self._out.rows_since(mark), self._out)
         if self._lines == 1 and _CUT_FIRST.match(line.text):
             self._out.warnings.append("the first line is cut")

@@ -57,6 +57,7 @@ def read_record(text: str, clock: Clock) -> Record | None:
     line = next((record[key] for key in _TEXT_KEYS if isinstance(record.get(key), str)), None)
     if line is None:
         return None
+    line = _as_traced(record, line)
     stamp = None
     for key in _TIME_KEYS:
         if key in record and (stamp := clock.anything(record[key])) is not None:
@@ -71,6 +72,17 @@ def read_record(text: str, clock: Clock) -> Record | None:
         stream=stream if isinstance(stream, str) else "",
         partial="log" in record and not line.endswith("\n") and len(line.encode()) >= _SPLIT_BYTES,
     )
+
+
+def _as_traced(record: dict[str, Any], message: str) -> str:
+    """A record of Rust's tracing as the same library writes it as text: span, target, message."""
+    target, span = record.get("target"), record.get("span")
+    if not isinstance(target, str):
+        return message
+    if isinstance(span, dict):
+        fields = " ".join(f'{key}="{value}"' for key, value in span.items() if isinstance(value, str))
+        target = f"{span.get('name', 'span')}{{{fields}}}: {target}"
+    return f"{target}: {message}"
 
 
 def _read_cut(text: str) -> Record | None:

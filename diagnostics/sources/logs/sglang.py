@@ -13,7 +13,7 @@ from diagnostics.sources.logs.times import Clock, Stamp
 _HEAD = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?)((?: [A-Za-z_]+\d*)*)\] ?")
 # The rest of a head whose begin was cut off.
 _CUT_HEAD = re.compile(r"^[\d:. -]{0,30}((?: ?(?:DP|PP|TP|EP|CP)\d+)*)\] ?")
-_RANK = re.compile(r"\b([A-Z]+)(\d+)")
+_RANK = re.compile(r"\b([A-Z]+)(\d{1,6})")
 _PIPELINE_STRIDE = 100_000
 
 _BATCH = r"^(?:Decode|Prefill) batch(?: \[\d+\])?[.,] "

@@ -30,6 +30,8 @@ _TIME_GROUPS = {
 }
 _MAX_SHAPES = 64
 # A log of ever new kinds of lines is read with care throughout.
+# Status lines are shorter; a lesson takes the square of a line's length.
+_LONGEST = 3000
 _MAX_LESSONS = 500
 
 
@@ -111,7 +113,12 @@ class Shapes(Struct):
             rows: the series and value that it gave, in order.
             out: where these are.
         """
-        if not rows or self.lessons >= _MAX_LESSONS or not raw.rstrip("\r\n").endswith(line.text):
+        if (
+            not rows
+            or self.lessons >= _MAX_LESSONS
+            or len(raw) > _LONGEST
+            or not raw.rstrip("\r\n").endswith(line.text)
+        ):
             return
         self.lessons += 1
         shape = _learnt(raw, line, engine, rows, out)

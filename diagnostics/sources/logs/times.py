@@ -20,6 +20,8 @@ _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?\s?(Z|UTC|[+-]\d\d:?\d\d)?(?![\d:])"
 )
 _YEARLESS = re.compile(r"(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)")
+# Nanoseconds of the year 5138; larger numbers are no times in any unit.
+_NO_TIME = 1e20
 _MONTHS = {
     name: number
     for number, name in enumerate(
@@ -137,10 +139,10 @@ class Clock:
         """Read a time of an exported record: a number in any usual unit, or text."""
         if isinstance(value, str):
             text = value.strip()
-            if not text.replace(".", "", 1).isdigit():
+            if not text.replace(".", "", 1).isdecimal():
                 return self.iso(text) or self.yearless_text(text)
             value = float(text)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or value >= _NO_TIME:
             return None
         for limit, unit in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (1e8, 1.0)):
             if value >= limit:

@@ -17,14 +17,14 @@ _HEAD = re.compile(
 )
 # The rest of a head whose begin was cut off.
 _CUT_HEAD = re.compile(r"^[^\[\]]{0,60}\[?[\w/-]+\.py:\d+\] ")
-_RANK = re.compile(r"(?:^|_)DP(\d+)")
-_TP_RANK = re.compile(r"(?:_TP|rank=)(\d+)")
+_RANK = re.compile(r"(?:^|_)DP(\d{1,6})")
+_TP_RANK = re.compile(r"(?:_TP|rank=)(\d{1,6})")
 _PROCESSES = re.compile(
     r"(?:APIServer|ApiServer|EngineCore|VllmWorker|Worker(?:_|$)|DPCoordinator|CoreEngine)"
 )
 
 _STATS = (
-    r"^(?:Engine (\d+): |(\d+) Engines Aggregated: )?"
+    r"^(?:Engine (\d{1,6}): |(\d+) Engines Aggregated: )?"
     r"(?=(?:Avg (?:prompt|generation) throughput|Running|Waiting|\w+ KV cache usage): )"
 )
 _FIELDS = {

@@ -72,6 +72,16 @@ def test_one_small_level_of_a_sweep_is_no_flaw(tmp_path: Path) -> None:
     assert not fired(judge_bench(tmp_path, *sweep), SLUG)
 
 
+@pytest.mark.parametrize(("middle", "fires"), [(340.0, True), (420.0, False)])
+def test_a_broken_point_of_a_sweep(middle: float, fires: bool, tmp_path: Path) -> None:
+    """A level with less than half of what a lighter and a heavier one make is no load level."""
+    outputs = {8: 800.0, 16: middle, 32: 1500.0, 64: 600.0}
+    sweep = [serve(cap=c, output_tps=o, n=30 * c, duration=60.0) for c, o in outputs.items()]
+    found = finding(judge_bench(tmp_path, *sweep), SLUG)
+    assert (found is not None) is fires
+    assert found is None or "at 16 open requests" in found.summary
+
+
 def test_without_a_benchmark(judge: Any) -> None:
     """Nothing to look at."""
     assert reason(judge(vllm()), SLUG) is Reason.NOT_IN_THIS_INPUT

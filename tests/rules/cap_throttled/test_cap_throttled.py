@@ -12,7 +12,13 @@ from diagnostics.model.findings import Severity
 from diagnostics.model.report import Report
 from diagnostics.model.samples import Provenance
 from diagnostics.rules.cap_throttled import NEXT_CAP, THIN_QUEUE
-from diagnostics.signals.regimes import BACKLOG_MEAN, KV_SPARE, PINNED_MEAN, PLATEAU_SHARE
+from diagnostics.signals.regimes import (
+    BACKLOG_MEAN,
+    KV_SPARE,
+    PINNED_MEAN,
+    PLATEAU_SHARE,
+    PLATEAU_SHARE_ONE_SEAT,
+)
 
 SLUG = "cap-throttled"
 # Means of equal numbers may miss by a rounding error.
@@ -50,11 +56,19 @@ def test_a_backlog_holds_in_half_of_the_scrapes(pattern: list[float], fires: boo
     assert fired(judge(rec), SLUG) is fires
 
 
-@pytest.mark.parametrize(("at_top", "fires"), [(PLATEAU_SHARE, True), (PLATEAU_SHARE - 0.1, False)])
-def test_a_cap_is_inferred_from_a_flat_top(at_top: float, fires: bool, judge: Judge) -> None:
+@pytest.mark.parametrize(
+    ("at_top", "else_at", "fires"),
+    [
+        (PLATEAU_SHARE, 14.0, True),
+        (PLATEAU_SHARE - 0.1, 14.0, False),
+        (PLATEAU_SHARE_ONE_SEAT, 15.0, True),
+        (PLATEAU_SHARE_ONE_SEAT - 0.05, 15.0, False),
+    ],
+)
+def test_a_cap_is_inferred_from_a_flat_top(at_top: float, else_at: float, fires: bool, judge: Judge) -> None:
     """Without a flag, running must stand at its top in the stated share of the scrapes with a queue."""
-    top = round(10 * at_top)
-    running = ([16.0] * top + [15.0] * (10 - top)) * 6
+    top = round(20 * at_top)
+    running = ([16.0] * top + [else_at] * (20 - top)) * 3
     report = judge(vllm(60, running=running, waiting=12, kv=0.3))
     assert fired(report, SLUG) is fires
     if fires:

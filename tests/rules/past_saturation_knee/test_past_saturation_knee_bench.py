@@ -68,10 +68,12 @@ def test_the_highest_load_within_the_slo(tmp_path: Path) -> None:
         ((100.0, 200.0, 400.0, 800.0), None),
         ((100.0, 200.0, 400.0, 410.0), Severity.INFO),
         ((100.0, 200.0, 205.0, 210.0), Severity.WARNING),
+        ((100.0, 200.0, 225.0, 250.0), Severity.WARNING),
+        ((100.0, 200.0, 150.0, 280.0), None),
     ],
 )
 def test_a_closed_loop_is_flat(rates: tuple[float, ...], severity: Severity | None, tmp_path: Path) -> None:
-    """Doubling the open requests adds nothing: one odd level is a remark, two are the knee."""
+    """Doubling the open requests adds nothing: one odd level is a remark, two are the knee; a dip is none."""
     caps = (4, 8, 16, 32)
     sweep = [serve(cap=c, output_tps=r, e2e=100 * c / r) for c, r in zip(caps, rates, strict=True)]
     found = finding(judge_bench(tmp_path, *sweep), SLUG)

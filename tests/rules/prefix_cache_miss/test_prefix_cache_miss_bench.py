@@ -48,6 +48,21 @@ def test_reuse_over_load(
     assert (told.severity if told else None) is severity
 
 
+@pytest.mark.parametrize(
+    ("found", "variant"),
+    [((87.0, 86.0, 12.0, 3.0), "evicted"), ((12.0, 12.0, 3.0, 3.0), None), ((87.0, 5.0, 86.0, 85.0), None)],
+)
+def test_light_load_says_what_could_be_reused(
+    found: tuple[float, ...], variant: str | None, tmp_path: Path
+) -> None:
+    """Where nobody tells: lost for good after it worked is evicted; low from the start or once is nothing."""
+    rows = "".join(f"{16 * 2**i},4000,2.5,{9000 + i},100,{hit}\n" for i, hit in enumerate(found))
+    heading = "num_clients,num_requests,throughput_rps,total_throughput_tps,p50_ttft_ms,gpu_hit_rate\n"
+    (tmp_path / "sweep.csv").write_text(heading + rows)
+    told = finding(diagnose([str(tmp_path)], Options()).report, SLUG)
+    assert (told.variant if told else None) == variant
+
+
 def test_traffic_with_nothing_to_share_is_quiet(tmp_path: Path) -> None:
     """Nothing was offered, so nothing is missed."""
     assert not fired(_sweep(tmp_path, (0.01, 0.01, 0.01), offered=0.05), SLUG)

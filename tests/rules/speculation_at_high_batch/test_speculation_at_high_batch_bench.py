@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from support.bench import judge_bench, serve
 from support.findings import finding
 
+from diagnostics import Options, diagnose
 from diagnostics.model.findings import Severity
 from diagnostics.model.report import Report
 
@@ -29,6 +31,25 @@ def test_a_loss_at_large_load(ratios: tuple[float, ...], fires: bool, tmp_path: 
     found = finding(_pair(tmp_path, ratios), SLUG)
     assert (found is not None) is fires
     assert found is None or found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(("gain", "severity"), [(1.1, None), (0.8, Severity.WARNING)])
+def test_what_else_differs_is_not_laid_on_drafts(
+    gain: float, severity: Severity | None, tmp_path: Path
+) -> None:
+    """Two layouts of the cache, each with and without drafts: only runs of one layout are held against each other."""
+    for layout, slower in ((1, 1.0), (8, 0.7)):
+        for drafts in (0, 1):
+            cells = [
+                {"concurrency": c, "context_tokens": 0, "aggregate_tps": 50 * c * slower * (gain if drafts else 1.0),
+                 "measurement_seconds": 60.0, "ttft_p50": 0.1}
+                for c in (4, 16, 64)
+            ]  # fmt: skip
+            metadata = {"concurrency_levels": [], "context_lengths": [], "engine": "vllm", "dcp_size": layout}
+            text = json.dumps({"metadata": metadata, "results": cells})
+            (tmp_path / f"dcp{layout}-mtp{drafts}.json").write_text(text)
+    found = finding(diagnose([str(tmp_path)], Options()).report, SLUG)
+    assert (found.severity if found else None) is severity
 
 
 def test_two_loads_of_a_table_are_a_remark(tmp_path: Path) -> None:

@@ -31,6 +31,22 @@ def test_order_is_by_load_and_not_by_name() -> None:
     assert sweep.extra["identity_incomplete"]
 
 
+def test_table_beside_the_same_result_as_json_is_left_out() -> None:
+    both = [
+        one(cap=2, source="a/export.csv"),
+        one(cap=2, source="a/export.json"),
+        one(cap=4, source="b/export.csv"),
+    ]
+    assert sorted(s.source_path for r in group_steps(both) for s in r.steps) == ["", ""]
+    assert {run.source for run in group_steps(both)} == {"a/export.json", "b/export.csv"}
+
+
+def test_list_of_a_sweep_beside_its_runs_is_left_out() -> None:
+    sources = ("a/run=0.json", "a/run=1.json", "a/summary.json", "b/summary.json")
+    grouped = group_steps([one(cap=2, source=source, model=source[0]) for source in sources])
+    assert sorted(len(run.steps) for run in grouped) == [1, 2]
+
+
 def test_same_level_twice_is_a_repeat() -> None:
     (sweep,) = group_steps([one(rate=1.0), one(rate=2.0), one(rate=1.0)])
     assert [(s.requested_rps, s.repeat) for s in sweep.steps] == [(1.0, 0), (1.0, 1), (2.0, 0)]

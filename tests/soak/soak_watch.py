@@ -1,6 +1,6 @@
 """Recordings chained for an hour, watched in a real Prometheus; says what was opened twice, what flapped, and memory.
 
-Usage: python tests/soak/watch.py [--minutes 60] [--speed 20] [--every 15]
+Usage: python tests/soak/soak_watch.py [--minutes 60] [--speed 20] [--every 15]
 
 The chain is one server that is restarted between recordings. ``--speed 1`` takes an hour of the wall clock; faster, the
 watcher's clock runs ahead and only its own work takes time. Ends with 1 when something is wrong.

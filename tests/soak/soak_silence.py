@@ -1,6 +1,6 @@
 """Calm recordings cut into short windows at coarse scrape steps: none of them may raise a loud finding.
 
-Usage: python tests/soak/silence.py [--windows 1000] [--seed 1] [--reference ../shared]
+Usage: python tests/soak/soak_silence.py [--windows 1000] [--seed 1] [--reference ../shared]
 
 Prints every warning or critical finding with its window, and exits 1 when there is one.
 """
@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from diagnostics.compare.split import Material
+from diagnostics.compare.split import Material, between
 from diagnostics.loading import load, with_times
 from diagnostics.model.findings import Finding, Severity
 from diagnostics.model.samples import Capture
@@ -105,7 +105,7 @@ def cut(window: Window) -> Material:
     """The samples of a window, one scrape a step."""
     data, first, _ = _read(window.calm.path)
     begin = first + window.start
-    piece = data.between((begin, begin + window.length))
+    piece = between(data, (begin, begin + window.length))
     return Material([_thinned(c, begin, window.step) for c in piece.captures], piece.timed, piece.identities)
 
 
