@@ -113,7 +113,7 @@ def stages(report: Report) -> str:
     named = len(report.time_to_first_token) > 1
     body = "".join(
         f'<div class="d-row"><span class="d-name" title="{markup(terminal(replica))}">'
-        f"{short[replica] if named else ''} {when}</span>"
+        f"{_spelt(short[replica] if named else '', when)}</span>"
         f'<div class="d-bar">{_stage_bars(parts, longest_bar)}</div>'
         f'<span class="d-end">{markup(duration(sum(parts.values())))}</span></div>'
         for replica, when, parts in spelt
@@ -121,6 +121,11 @@ def stages(report: Report) -> str:
     told = {key for _, _, parts in spelt for key, value in parts.items() if value}
     legend = "".join(f'<span><i class="d-s-{k}"></i>{name}</span>' for k, name in STAGES.items() if k in told)
     return block(f'{body}<div class="d-legend">{legend}</div>', "d-rows d-stages")
+
+
+def _spelt(name: str, when: str) -> str:
+    """The name of a row; what was measured all the time needs no word for when."""
+    return name if name and when == "mean" else f"{when} {name}".rstrip()
 
 
 def _stage_bars(parts: dict[str, float], whole: float) -> str:

@@ -176,5 +176,7 @@ _RULES = """
  [data-testid="stElementContainer"]:has(.d-verdict) { order: -1; }
  .d-words > div { grid-template-columns: 1fr; }
  .d-inputs td:last-child { min-width: 14rem; }
+ .d-proof { font-size: .82rem; } .d-proof td { padding-right: .5rem; }
+ .d-proof td:first-child { min-width: 7.5rem; }
 }
 """

@@ -28,10 +28,14 @@ def number(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A ratio as percent."""
-    return (
-        "unknown" if math.isnan(value) else f"{100 * value:.0f} %" if value >= 0.1 else f"{100 * value:.1f} %"
-    )
+    """A ratio as percent; what is not nought is never called nought."""
+    if math.isnan(value):
+        return "unknown"
+    if value >= 0.1 or value == 0:
+        return f"{100 * value:.0f} %"
+    if value >= 0.001:
+        return f"{100 * value:.1f} %"
+    return f"{100 * value:.2f} %" if value >= 0.0001 else "under 0.01 %"
 
 
 def seconds(value: float) -> str:

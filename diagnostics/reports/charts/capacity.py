@@ -30,22 +30,20 @@ def memory_figure(plan: Plan, theme: Theme) -> Any:
             textposition="inside", insidetextanchor="middle", textangle=0, textfont={"size": 12, "color": ink},
             marker={"color": colour, "line": {"width": 0}}, hovertemplate=f"{text}<extra></extra>",
         )  # fmt: skip
-    for at, text, side in (
-        (budget.usable, f"the engine may use {number(budget.usable / GIB)} GiB", "right"),
-        (budget.memory, f"card {number(budget.memory / GIB)} GiB", "left"),
+    for at, text, up in (
+        (budget.usable, f"the engine may use {number(budget.usable / GIB)} GiB", 0),
+        (budget.memory, f"card {number(budget.memory / GIB)} GiB", 16),
     ):
         made.add_vline(x=at / GIB, line={"color": theme.ink, "width": 1.4, "dash": "dash"})
         made.add_annotation(
-            x=at / GIB, y=1, yref="paper", yanchor="bottom", xanchor=side, text=text, showarrow=False,
+            x=at / GIB, y=1, yref="paper", yanchor="bottom", xanchor="right", yshift=up, text=text, showarrow=False,
             font={"size": 12, "color": theme.ink},
         )  # fmt: skip
-    made.update_xaxes(
-        range=[0, whole * 1.08], title={"text": "memory of one GPU, GiB", "standoff": 6}, fixedrange=True
-    )
+    made.update_xaxes(range=[0, whole * 1.04], nticks=5, ticksuffix=" GiB", fixedrange=True)
     made.update_yaxes(visible=False)
     made.update_layout(
         showlegend=True, legend=LEGEND | {"y": 0, "yref": "container"},
-        margin={"l": 12, "r": 24, "t": 26, "b": 92}, height=220,
+        margin={"l": 12, "r": 24, "t": 42, "b": 104}, height=240,
     )  # fmt: skip
     return made
 
