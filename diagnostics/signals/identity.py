@@ -173,8 +173,8 @@ def _locals(captures: list[Capture], gpus_apart: bool) -> list[Local]:
             if is_start:
                 local.starts |= _values_of(capture, index)
         if not capture.series and (capture.settings or capture.events or capture.runs):
-            said = (replica_key(s.labels) for s in (*capture.settings, *capture.events))
-            key, origin = next((named for named in said if named[0]), ("", ""))
+            told = [*(s.labels for s in capture.settings), *(e.labels for e in capture.events)]
+            key, origin = next((k for labels in told if (k := replica_key(labels))[0]), ("", ""))
             found.setdefault((number, key), Local(number, key, origin, suffix=capture.suffix))
     return list(found.values())
 
