@@ -17,8 +17,10 @@ _BORDERS = str.maketrans(dict.fromkeys("┃|", "│"))
 
 
 def recognise(content: Content) -> bool:
-    """A title of one of the two tools above a box."""
-    return not content.documents and "│" in content.text and _tool(content.text) is not None
+    """A title of one of the two tools above a box of metrics; a log may hold other boxes of theirs."""
+    if content.documents or "│" not in content.text or _tool(content.text) is None:
+        return False
+    return any(row[0] == "Metric" for row in _rows(content.text))
 
 
 def _tool(text: str) -> str | None:
