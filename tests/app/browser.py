@@ -157,6 +157,19 @@ class Browser:
         """The visible text of the page."""
         return str(self.run("document.body ? document.body.innerText : ''"))
 
+    def repeat(self, gesture: Callable[[], None], condition: str, times: int = 4) -> None:
+        """Make a gesture until a condition holds: one that meets a page being drawn anew is lost, as for a person."""
+        for _ in range(times - 1):
+            self.wait_idle()
+            gesture()
+            try:
+                self.wait(condition, 20)
+            except AssertionError:
+                continue
+            return
+        gesture()
+        self.wait(condition)
+
     def wait(self, condition: str, seconds: float = 90) -> None:
         """Wait until a JavaScript expression is true."""
         self.wait_for(lambda: self._holds(condition), f"never true: {condition}", seconds)

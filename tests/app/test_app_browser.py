@@ -95,16 +95,22 @@ def test_a_click_on_the_ribbon_and_a_drag_across_the_load_choose_a_stretch(
 ) -> None:
     browser.open(f"{server}/?source=capped")
     browser.wait_idle()
-    x, y, width, height = box(browser, RIBBON)
-    browser.click((x + width / 2, y + height / 2))
-    browser.wait("location.search.includes('from=2025-10-09T08%3A55')")
+
+    def click() -> None:
+        x, y, width, height = box(browser, RIBBON)
+        browser.click((x + width / 2, y + height / 2))
+
+    browser.repeat(click, "location.search.includes('from=2025-10-09T08%3A55')")
     browser.wait_text("Show all of the time")
     browser.open(f"{server}/?source=capped")
     browser.wait_idle()
     browser.run(f"document.querySelector('{LOAD}').scrollIntoView({{block: 'center'}})")
-    x, y, width, height = box(browser, LOAD)
-    browser.drag((x + width * 0.3, y + height / 2), (x + width * 0.6, y + height / 2))
-    browser.wait("location.search.includes('from=')")
+
+    def drag() -> None:
+        x, y, width, height = box(browser, LOAD)
+        browser.drag((x + width * 0.3, y + height / 2), (x + width * 0.6, y + height / 2))
+
+    browser.repeat(drag, "location.search.includes('from=')")
     chosen = browser.run("location.href")
     # The incident is from 08:53:20 to 08:59:20 UTC; the browser's clock is two hours ahead.
     assert all(f"{name}=2025-10-09T08%3A5" in chosen for name in ("from", "to"))
