@@ -6,8 +6,8 @@ import pytest
 from fuzz.cases import GRAMMARS, configure, make, read, reader_of, walk
 from fuzz.seeds import configuration, corpus
 
-_CASES = 120
-_WHOLE = 6
+_CASES = 80
+_WHOLE = 3
 
 
 @pytest.mark.parametrize("grammar", sorted(corpus()))
