@@ -178,5 +178,6 @@ _RULES = """
  .d-inputs td:last-child { min-width: 14rem; }
  .d-proof { font-size: .82rem; } .d-proof td { padding-right: .5rem; }
  .d-proof td:first-child { min-width: 7.5rem; }
+ .d-proof td.d-n:first-child { white-space: normal; }
 }
 """
