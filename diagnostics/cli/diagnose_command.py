@@ -48,12 +48,7 @@ def _render(diagnosis: Diagnosis, command: Command) -> str | bytes:
 
 def _write(command: Command, content: str | bytes) -> None:
     if command.output is None:
-        if isinstance(content, bytes):
-            if sys.stdout.isatty():
-                raise OptionError("--format pdf: give --output FILE, a terminal cannot show it")
-            sys.stdout.buffer.write(content)
-        else:
-            sys.stdout.write(content)
+        _print(content)
         return
     _save("--output", command.output, content.encode() if isinstance(content, str) else content)
 
@@ -63,6 +58,23 @@ def _save(option: str, file: str, data: bytes) -> None:
         Path(file).write_bytes(data)
     except OSError as error:
         raise OptionError(f"{option} {file}: cannot be written: {error.strerror}") from error
+
+
+def _print(content: str | bytes) -> None:
+    if isinstance(content, bytes) and sys.stdout.isatty():
+        raise OptionError("--format pdf: give --output FILE, a terminal cannot show it")
+    try:
+        if isinstance(content, bytes):
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(content)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OptionError(
+            f"standard output: cannot be written: {(error.strerror or str(error)).lower()}"
+        ) from error
 
 
 def _status(report: Report, fail_on: str) -> int:

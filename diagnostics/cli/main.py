@@ -28,11 +28,25 @@ def run() -> None:
     the end, are a tenth of a short run. What must be closed is closed by whoever opened it.
     """
     gc.set_threshold(100_000, 50, 50)
-    status = main(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    status = _flushed(main(sys.argv[1:]))
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
     os._exit(status)
+
+
+def _flushed(status: int) -> int:
+    """Write out what is still held back; the status says so when that fails, unless nobody reads any more."""
+    try:
+        sys.stdout.flush()
+    except (BrokenPipeError, ValueError):
+        return status
+    except OSError as error:
+        print(
+            f"diagnose: standard output: cannot be written: {(error.strerror or str(error)).lower()}",
+            file=sys.stderr,
+        )
+        return Exit.UNUSABLE
+    return status
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,7 +67,8 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.close()
         return Exit.DONE
     except OSError as error:
-        print(f"diagnose: standard output: cannot be written: {error.strerror or error}", file=sys.stderr)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"diagnose: {place}{(error.strerror or str(error)).lower()}", file=sys.stderr)
         return Exit.UNUSABLE
     except KeyboardInterrupt:
         return 130

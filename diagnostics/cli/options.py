@@ -196,6 +196,7 @@ def _subcommand(argv: Sequence[str]) -> Command:
     return command
 
 
+_OFF = ("0", "false", "no", "off")
 # What makes no sense to set once for all runs.
 _NOT_STORED = frozenset({"help", "version", "config"})
 
@@ -227,7 +228,10 @@ def parse_with_defaults(parser: Parser, argv: Sequence[str]) -> Command:
     for name, action in actions.items():
         said = os.environ.get("DIAGNOSE_" + name.upper().replace("-", "_"))
         if said:
-            found += [f"--{name}"] if action.nargs == 0 else [f"--{name}={said}"]
+            if action.nargs != 0:
+                found.append(f"--{name}={said}")
+            elif said.lower() not in _OFF:
+                found.append(f"--{name}")
     command = parser.parse_args(found + list(argv), Command())
     command.configuration = configuration
     return command

@@ -195,8 +195,9 @@ def _arrivals(facts: Facts, finished: float, lasted: float) -> Value:
         " AND signal IN ('running', 'waiting') AND list_contains(?::INTEGER[], e) GROUP BY e, signal, key)",
         [_chosen(facts)],
     ).fetchone()
-    inside = float(row[0]) if row and row[0] is not None else 0.0
-    came = max(finished + inside, 0.0) if not math.isnan(finished) else math.nan
+    # Without gauges nobody knows how many were inside.
+    inside = float(row[0]) if row and row[0] is not None else math.nan
+    came = math.nan if math.isnan(finished + inside) else max(finished + inside, 0.0)
     return Value(came / lasted, came)
 
 

@@ -30,7 +30,7 @@ def judge(facts: Facts, options: Options) -> Judged:
     results = run_rules(rules, facts, matchers=options.select, runbook_base=options.runbook_base)
     preferences.apply(results, options.configuration, options.ignore)
     ranked = rank(results.findings)
-    return Judged(facts, results, ranked, verdict(facts, ranked))
+    return Judged(facts, results, ranked, verdict(facts, ranked, results.suppressed))
 
 
 def answered(judged: Judged) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ import numpy as np
 
 from diagnostics.engines import registry as engines
 from diagnostics.evaluate.causes import primary, runner_up
+from diagnostics.execute import words
 from diagnostics.execute.facts import Facts, Mask
 from diagnostics.model.findings import Finding, Role, confidence_word
 from diagnostics.model.report import Regime, Verdict
 from diagnostics.model.requests import Stat
-from diagnostics.signals.regimes import KV_SPARE
+from diagnostics.signals.regimes import KV_SPARE, SATURATED
 
 # Health must have been seen on so much of the replicas' time.
 HEALTHY_COVERAGE = 0.9
@@ -27,15 +28,21 @@ def coverage(facts: Facts) -> float:
     return sum(c.decided for c in facts.courses) / observed if observed else 0.0
 
 
-def verdict(facts: Facts, ranked: list[Finding]) -> Verdict:
-    """Judge one deployment from its ranked findings."""
+def verdict(facts: Facts, ranked: list[Finding], left_out: dict[str, int] | None = None) -> Verdict:
+    """Judge one deployment from its ranked findings.
+
+    Args:
+        facts: the deployment.
+        ranked: its findings, the one to act on first at the head.
+        left_out: findings that the user asked not to see, by rule.
+    """
     seen = round(coverage(facts), 3)
     first = primary(ranked)
     if first is not None:
         second, apart = runner_up(ranked, first)
         return Verdict("findings", first.rule, second, apart, seen, _headline(first))
     if facts.size and seen >= HEALTHY_COVERAGE and _has_outcomes(facts):
-        return Verdict("healthy", None, None, "", seen, _healthy(facts))
+        return Verdict("healthy", None, None, "", seen, _healthy(facts, left_out or {}))
     return Verdict("insufficient-data", None, None, "", seen, _insufficient(facts, seen))
 
 
@@ -64,9 +71,17 @@ def _headline(first: Finding) -> str:
     return f"{sentence} ({sure}). {step}".strip()
 
 
-def _healthy(facts: Facts) -> str:
+def _healthy(facts: Facts, left_out: dict[str, int]) -> str:
     worst = worst_regime(facts)
     replicas = f"{facts.size} replica" + ("s" if facts.size != 1 else "")
+    if left_out:
+        return f"Nothing else was found on {replicas}; left out as asked: {', '.join(sorted(left_out))}."
+    bound = max((c.seconds(*SATURATED, Regime.DOWN) for c in facts.courses), default=0.0)
+    if bound:
+        return (
+            f"Nothing to act on: {replicas} up; a limit was binding for {words.seconds(bound)} at most on one replica,"
+            " too short to be a finding."
+        )
     if worst == Regime.IDLE:
         return f"Nothing is wrong: {replicas} up and idle; no request arrived."
     return f"Nothing is wrong: {replicas} up, no limit binding at any time."

@@ -31,8 +31,8 @@ def offered_by_served(facts: Facts, i: int, during: str) -> float:
     received = float(facts.increase("requests_received", during)[i])
     if received > 0:
         return received / finished
-    slopes = [float(facts.column(s, Stat.SLOPE, during)[i]) for s in ("waiting", "running")]
-    return 1 + lasted * sum(s for s in slopes if not math.isnan(s)) / finished
+    growth = sum(float(facts.column(s, Stat.SLOPE, during)[i]) for s in ("waiting", "running"))
+    return 1 + lasted * growth / finished
 
 
 def lifted(facts: Facts, i: int, during: str, *, most: float = math.inf, by: str = "") -> Impact:
@@ -74,11 +74,11 @@ def lifted(facts: Facts, i: int, during: str, *, most: float = math.inf, by: str
 
 
 def _first_token(facts: Facts, i: int, during: str) -> str:
-    """To what time to first token would fall, in words; empty where unknown."""
+    """To what time to first token could fall, in words; empty where unknown."""
     total, queue, prefill = (
         float(facts.hist_mean(s, during)[i]) for s in ("ttft", "queue_time", "prefill_time")
     )
     if not total > queue > 0 or not prefill > 0:
         return ""
     low, high = sorted((prefill, total - queue))
-    return f"; time to first token would fall from {words.seconds(total)} to between {words.seconds(low)} and {words.seconds(high)}"
+    return f"; time to first token could fall from {words.seconds(total)} to between {words.seconds(low)} and {words.seconds(high)} at best"

@@ -31,11 +31,12 @@ def percent(value: float) -> str:
     """A ratio as percent; what is not nought is never called nought."""
     if math.isnan(value):
         return "unknown"
-    if value >= 0.1 or value == 0:
+    size = abs(value)
+    if size >= 0.1 or size == 0:
         return f"{100 * value:.0f} %"
-    if value >= 0.001:
+    if size >= 0.001:
         return f"{100 * value:.1f} %"
-    return f"{100 * value:.2f} %" if value >= 0.0001 else "under 0.01 %"
+    return f"{100 * value:.2f} %" if size >= 0.0001 else "under 0.01 %"
 
 
 def seconds(value: float) -> str:

@@ -24,7 +24,7 @@ BACKLOG_SHARE = 0.5
 # An inferred cap: this share of the scrapes with a queue show running at its top (recordings: 0.80 to 0.92, else < 0.45).
 PLATEAU_SHARE = 0.7
 # Or running is at its top this often and else one below: a seat stands empty between two requests, and few scrapes may meet
-# that moment by chance (recordings thinned to 15 s: 0.65 to 0.85, and never two below). Of a few seats one is too many.
+# that moment by chance (recordings thinned to 15 s: at the top in 0.56 to 1.0, never two below). Of few seats one is many.
 PLATEAU_SHARE_ONE_SEAT = 0.55
 ONE_SEAT_SHARE = 0.93
 ONE_SEAT_FROM = 4

@@ -97,9 +97,10 @@ class _Builder:
         index, series_of, times, values = self.index, self.series_of, self.times, self.values
         for number, line in enumerate(lines, start=1):
             if "#" in line:
-                if line.lstrip().startswith("#"):
-                    if not line.startswith(_COMMENTS):
-                        self.capture.settings.extend(_remark(line.strip()))
+                stripped = line.strip()
+                if stripped.startswith("#"):
+                    if not stripped.startswith(_COMMENTS):
+                        self.capture.settings.extend(_remark(stripped))
                     continue
                 series, tail = _split(line)
             elif end := line.rfind("}") + 1:

@@ -154,3 +154,14 @@ def test_the_example_of_the_docs_is_read(tmp_path: Path) -> None:
         main([SAMPLE, "--quiet", "--output", str(tmp_path / "out"), "--config", _file(tmp_path, example)])
         == 0
     )
+
+
+def test_what_is_left_out_is_said_in_the_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A limit that binds under an ignored finding is never called nothing."""
+    text = "".join(
+        f'[[ignore]]\nrule = "{r}"\nreason = "known"\n' for r in ("cap-throttled", "past-saturation-knee")
+    )
+    main([SAMPLE, "--config", _file(tmp_path, text)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Nothing is wrong" not in said
+    assert "left out as asked: cap-throttled, past-saturation-knee" in said

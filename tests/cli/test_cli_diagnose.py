@@ -370,3 +370,30 @@ def test_where_statistics_are_computed(where: str, status: int, capsys: pytest.C
     assert main([str(sample), "--execution", where]) == status
     said = capsys.readouterr().err
     assert said.count("\n") == (1 if status else 0)
+
+
+@pytest.mark.parametrize("arguments", [["rules"], ["SAMPLE"], ["SAMPLE", "--format", "json"]])
+def test_output_that_cannot_be_written_is_no_success(arguments: list[str]) -> None:
+    """A full disk behind standard output is one line and status 2, also for what is still held back."""
+    sample = Path(__file__).parents[2] / "sample_data" / "concurrency-cap"
+    command = [str(sample) if a == "SAMPLE" else a for a in arguments]
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "diagnostics", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 2
+    assert "no space left on device" in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("said", "recognised"), [("1", True), ("0", False), ("false", False)])
+def test_a_switch_of_the_environment_can_be_off(
+    said: str, recognised: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DIAGNOSE_VERBOSE", said)
+    main([str(Path(__file__).parents[2] / "sample_data" / "concurrency-cap")])
+    assert (": openmetrics; " in capsys.readouterr().err) is recognised

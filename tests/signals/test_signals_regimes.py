@@ -195,3 +195,14 @@ def test_prefill_that_never_pauses_beats_a_flat_top(busy: float, expected: str, 
         8, running=4, waiting=20, prompts=9500, generated=300, finished=5, prefill_seconds=busy + 0.001
     )
     assert expected in regimes(judge(rec))
+
+
+def test_a_short_limit_is_not_called_none_at_all(judge: Judge) -> None:
+    """Where nothing fires although a limit was binding for a while, the sentence says so."""
+    waiting = [0.0] * 110 + [20.0] * 8 + [0.0] * 110
+    running = [3.0] * 110 + [8.0] * 8 + [3.0] * 110
+    report = judge(vllm(228, running=running, waiting=waiting, command=CAP))
+    assert "cap" in regimes(report)
+    assert report.verdict.status == "healthy"
+    assert "no limit binding at any time" not in report.verdict.headline
+    assert "too short to be a finding" in report.verdict.headline
