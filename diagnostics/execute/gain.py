@@ -81,4 +81,5 @@ def _first_token(facts: Facts, i: int, during: str) -> str:
     if not total > queue > 0 or not prefill > 0:
         return ""
     low, high = sorted((prefill, total - queue))
-    return f"; time to first token could fall from {words.seconds(total)} to between {words.seconds(low)} and {words.seconds(high)} at best"
+    span = f"between {words.seconds(low)} and {words.seconds(high)}"
+    return f"; time to first token could fall from {words.seconds(total)} to {span} at best"
