@@ -71,13 +71,15 @@ def _draft(
         else ""
     )
     names = facts.names((busiest, quietest))
+    # The busier one may have had fewer requests; the ratio of the largest to the smallest does not say whose they were.
+    share = float(requests.values[busiest] / requests.values[quietest])
     return Draft(
         severity=Severity.CRITICAL if queue else Severity.WARNING,
         role=Role.CAUSE,
         replicas=(busiest, quietest),
         window=Window(facts.observed.start, facts.observed.end, 1.0 if facts.observed.start is not None else None),
         summary=f"Requests are shared out evenly but work is not: {names[0]} did {words.number(work.ratio)} times the tokens of "
-        f"{names[1]} with {words.number(requests.ratio)} times its requests",
+        f"{names[1]} with {words.number(share)} times its requests",
         explanation=(
             f"{names[0]} runs {words.number(float(running[busiest]))} requests on average, {names[1]} "
             f"{words.number(float(running[quietest]))}.{slower} Taking turns counts requests, not their length; when long answers "

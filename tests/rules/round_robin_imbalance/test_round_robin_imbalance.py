@@ -70,3 +70,13 @@ def test_the_two_replicas_are_named(judge: Judge) -> None:
     found = finding(judge(_two()), SLUG)
     assert found is not None
     assert found.scope.replicas == ("a:8000", "b:8000")
+
+
+@pytest.mark.parametrize(
+    ("requests", "said"), [(1.3, "1.3 times its requests"), (0.8, "0.8 times its requests")]
+)
+def test_the_busier_replica_may_have_had_fewer_requests(requests: float, said: str, judge: Judge) -> None:
+    """The sentence holds the two replicas that it names against each other."""
+    found = finding(judge(_two(requests=requests)), SLUG)
+    assert found is not None
+    assert said in found.summary
